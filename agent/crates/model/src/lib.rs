@@ -20,6 +20,7 @@ mod schema_change;
 mod segment;
 mod types;
 
+pub mod fail;
 pub mod sink;
 pub mod source;
 pub mod transform;
