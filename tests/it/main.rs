@@ -1,1 +1,4 @@
-fn main() {}
+//! All integration tests, in one binary; one file an area.
+
+mod rig;
+mod tidy;
