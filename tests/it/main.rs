@@ -1,4 +1,5 @@
 //! All integration tests, in one binary; one file an area.
 
 mod rig;
+mod scenarios;
 mod tidy;

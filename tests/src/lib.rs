@@ -5,3 +5,4 @@
 //! that it writes. So they hold for any inner shape, and a kill is a kill of the whole process.
 
 pub mod rig;
+pub mod scenario;

@@ -40,14 +40,24 @@ impl Lake {
         read("json_lines", &reader::paths_argument(files))
     }
 
-    /// What a plain glob finds for a table, `schema.table`, in all its versions. While an agent runs
-    /// there may be files among them that are not committed.
+    /// The tables of a schema that have a folder, by name.
+    pub fn tables(&self, schema: &str) -> Vec<String> {
+        entries(&self.root.join(schema)).iter().map(|table| name(table)).collect()
+    }
+
+    /// What a plain glob finds for a table, `schema.table`: its schema versions `v<n>` in order, each
+    /// with its files. While an agent runs there may be files among them that are not committed.
+    pub fn versions(&self, table: &str) -> Vec<(String, Vec<PathBuf>)> {
+        let folders = entries(&self.root.join(table.replacen('.', "/", 1)));
+        let mut versions: Vec<_> = folders.iter().map(|folder| (name(folder), entries(folder))).collect();
+        // v9 stands before v10.
+        versions.sort_by_key(|(version, _)| version.trim_start_matches('v').parse::<u64>().ok());
+        versions
+    }
+
+    /// What a plain glob finds for a table, `schema.table`, in all its versions.
     pub fn globbed_files(&self, table: &str) -> Vec<PathBuf> {
-        let mut files = Vec::new();
-        for version in entries(&self.root.join(table.replacen('.', "/", 1))) {
-            files.extend(entries(&version));
-        }
-        files
+        self.versions(table).into_iter().flat_map(|(_, files)| files).collect()
     }
 
     /// The files of a table that the commit log names, in its order.
@@ -93,6 +103,11 @@ fn entries(folder: &Path) -> Vec<PathBuf> {
         listing.map(|entry| entry.expect("the folder can be listed").path()).collect();
     paths.sort();
     paths
+}
+
+fn name(path: &Path) -> String {
+    let name = path.file_name().expect("an entry of a folder has a name");
+    name.to_str().expect("the lake's names are UTF-8").to_owned()
 }
 
 fn read_json(file: &Path) -> Value {

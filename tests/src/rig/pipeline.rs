@@ -142,7 +142,7 @@ impl Pipeline {
 
     /// The pipeline's file.
     pub fn file(&self) -> PathBuf {
-        self.folder.join(format!("{}.yaml", self.state))
+        self.folder.join(format!("pipeline-{}.yaml", self.state))
     }
 
     /// The pipeline's name.
