@@ -64,6 +64,7 @@ pub struct TableParked {
 
 /// One thing that travels, in order.
 #[derive(Debug, Clone)]
+#[expect(clippy::large_enum_variant, reason = "nearly every item is a batch; a box would cost each of them")]
 pub enum Item {
     /// Changes of one table.
     Batch(ChangeBatch),
