@@ -81,7 +81,9 @@ pub enum Item {
 /// Items cut at one moment, with the offset after them.
 ///
 /// Order: items of one table are in log order; across tables each event carries
-/// (transaction, index). `end` may be committed by a sink when every item is
+/// (transaction, index). A [`SchemaChange`] is always the first item of its
+/// segment (the source cuts in front of it): what is behind it in the log can
+/// then be committed before the target changes. `end` may be committed by a sink when every item is
 /// durable there. A segment without items still moves the offset: that is the
 /// heartbeat of an idle source.
 #[derive(Debug, Clone)]

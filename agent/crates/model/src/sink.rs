@@ -117,4 +117,10 @@ pub trait Sink: Send {
 
     /// Bytes taken over since the last commit, for `commit.bytes`.
     fn uncommitted_bytes(&self) -> u64;
+
+    /// False for a sink that keeps no record of its own (a terminal): the
+    /// agent's checkpoint stands in for it, and delivery is at least once.
+    fn keeps_record(&self) -> bool {
+        true
+    }
 }
