@@ -1,1 +1,6 @@
-//! agent
+//! The Tidegate agent as a library: configuration, pipeline, control interface,
+//! telemetry and the command line. The binary is a thin shell around [`cli`].
+
+pub mod config;
+pub mod pipeline;
+pub mod telemetry;

@@ -1,0 +1,3 @@
+//! From what was written to what is meant.
+
+pub use super::settings::*;

@@ -1,0 +1,5 @@
+//! What the agent tells about itself: logs and metrics.
+
+pub mod metrics;
+
+pub use metrics::{Metrics, PipelineMetrics, WriteStatus};
