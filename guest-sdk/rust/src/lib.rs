@@ -81,3 +81,8 @@ pub use event::{Batch, Binaries, Booleans, Cell, Cells, Texts, Values};
 pub use output::Output;
 pub use plan::{PlanBuilder, TablePlan};
 pub use transform::Transform;
+
+/// The guide's code, compiled with the doc tests.
+#[cfg(doctest)]
+#[doc = include_str!("../../../docs/guides/writing-a-transform.md")]
+struct Guide;

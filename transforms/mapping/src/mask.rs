@@ -45,9 +45,10 @@ impl Mask {
         let kept = self.keep_first.saturating_add(self.keep_last);
         let (first, last) =
             if length <= kept { (0, length) } else { (self.keep_first, length - self.keep_last) };
-        for (index, character) in text.chars().enumerate() {
-            out.push(if index < first || index >= last { character } else { self.with });
-        }
+        let start = |character| text.char_indices().nth(character).map_or(text.len(), |(start, _)| start);
+        out.push_str(&text[..start(first)]);
+        out.extend(std::iter::repeat_n(self.with, last - first));
+        out.push_str(&text[start(last)..]);
     }
 }
 
