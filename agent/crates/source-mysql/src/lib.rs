@@ -1,1 +1,5 @@
 //! source-mysql
+
+pub mod binlog;
+pub mod charset;
+pub mod codec;
