@@ -20,14 +20,42 @@ pub enum Plan {
 }
 
 /// What became of a batch.
+///
+/// Every event of the input is in exactly one place: in `batch`, in `refused`,
+/// counted by `dropped`, or at or behind `park`.
 #[derive(Debug)]
 pub struct Transformed {
     /// The events that go on, in their order; `None` when none does.
     pub batch: Option<ChangeBatch>,
+    /// Per event of `batch`: its index in the **input** batch, ascending;
+    /// `None`: all went on, each under its own index.
+    pub origin: Option<Vec<u32>>,
     /// Events that cannot go on, by their index in the **input** batch.
     pub refused: Vec<Refusal>,
     /// Events that the transform filtered out on purpose.
     pub dropped: u64,
+    /// The table must be parked; `None`: it goes on.
+    pub park: Option<Park>,
+}
+
+impl Transformed {
+    /// The whole batch goes on as it is.
+    pub fn unchanged(batch: ChangeBatch) -> Self {
+        let batch = (!batch.is_empty()).then_some(batch);
+        Self { batch, origin: None, refused: Vec::new(), dropped: 0, park: None }
+    }
+}
+
+/// A transform refused so many events of a table in a row that something other
+/// than the events must be wrong. The refused ones are dead letters; the rest
+/// of the table waits.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Park {
+    /// First event of the **input** batch that was not processed; the batch's
+    /// length when that is the first one behind it.
+    pub from: u32,
+    /// Cause and way out, without row values.
+    pub message: String,
 }
 
 /// One transform of a chain.
