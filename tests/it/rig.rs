@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use serde_json::json;
-use tidegate_tests::rig::{Lake, MariaDb, Scratch, expected_rows};
+use tidegate_tests::load::Load;
+use tidegate_tests::rig::{Lake, MariaDb, Random, Scratch, expected_rows};
 
 #[test]
 fn the_shared_server_is_configured_for_capture() {
@@ -65,6 +66,22 @@ fn the_server_says_what_it_stores_in_the_readers_form() {
     assert_eq!(serde_json::Value::Object(rows[0].clone()), expected);
     let null_but_for_the_key = rows[1].iter().all(|(name, cell)| cell.is_null() == (name != "id"));
     assert!(null_but_for_the_key, "{:?}", rows[1]);
+}
+
+#[test]
+fn a_load_knows_what_it_did() {
+    let database = MariaDb::shared().database("rig_load");
+    let mut load = Load::new(&database, "t", Random::printed("rig_load"));
+    for _ in 0..12 {
+        load.transactions(20);
+        load.ddl();
+    }
+    assert!(load.changes() > 200, "{} changes", load.changes());
+    let rows = database.session().rows("select id, seq from t order by id");
+    let cell = |cell: &Option<String>| cell.as_ref().and_then(|text| text.parse::<u64>().ok());
+    let rows: Vec<_> = rows.iter().map(|row| (cell(&row[0]), cell(&row[1]))).collect();
+    let known: Vec<_> = load.rows().map(|(key, stamp)| (Some(key), Some(stamp))).collect();
+    assert_eq!(rows, known);
 }
 
 #[test]

@@ -5,6 +5,7 @@ One request a line on standard input, one answer a line on standard output:
     {"duckdb": "select …"}          run the query in DuckDB, in a new database
     {"pyarrow": ["a.parquet", …]}   the rows of these Parquet files, in this order
     {"json_lines": ["a.jsonl", …]}  the rows of these files by Python's own parser
+    {"program": "import pyarrow …"} the rows of the pyarrow table that this program leaves in `rows`
 
     {"columns": [{"name": …, "type": …}, …], "rows": [{name: cell, …}, …]}
     {"error": "…"}
@@ -96,7 +97,19 @@ def read_json_lines(files):
     return {"columns": [{"name": name, "type": kind} for name, kind in columns.items()], "rows": rows}
 
 
-READERS = {"duckdb": read_duckdb, "pyarrow": read_pyarrow, "json_lines": read_json_lines}
+def read_program(program):
+    names = {}
+    exec(compile(program, "program", "exec"), names)
+    columns = [(field.name, str(field.type)) for field in names["rows"].schema]
+    return table(columns, [tuple(row.values()) for row in names["rows"].to_pylist()])
+
+
+READERS = {
+    "duckdb": read_duckdb,
+    "pyarrow": read_pyarrow,
+    "json_lines": read_json_lines,
+    "program": read_program,
+}
 
 
 def main():

@@ -4,5 +4,6 @@
 //! The tests see the agent from outside only, by its command line, its HTTP interface and the files
 //! that it writes. So they hold for any inner shape, and a kill is a kill of the whole process.
 
+pub mod load;
 pub mod rig;
 pub mod scenario;

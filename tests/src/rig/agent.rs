@@ -24,6 +24,17 @@ pub fn tidegate<const N: usize>(pipeline: &Pipeline, arguments: [&str; N]) -> Ou
         .expect("the agent can be started")
 }
 
+/// How a run differs from a plain one.
+#[derive(Clone, Copy, Debug, Default)]
+pub struct Run<'a> {
+    /// Further arguments behind the file.
+    pub arguments: &'a [&'a str],
+    /// Further environment variables.
+    pub environment: &'a [(&'a str, &'a str)],
+    /// A program that starts the agent, with its arguments: `setpriv --reuid=nobody …`.
+    pub through: &'a [&'a str],
+}
+
 /// A running `tidegate run`; killed when it is dropped.
 #[derive(Debug)]
 pub struct Agent {
@@ -36,7 +47,7 @@ pub struct Agent {
 }
 
 impl Agent {
-    pub(super) fn spawn(pipeline: &Pipeline, environment: &[(&str, &str)]) -> Self {
+    pub(super) fn spawn(pipeline: &Pipeline, run: Run<'_>) -> Self {
         let log = pipeline.file().with_extension("log");
         let append = |path: &Path| -> File {
             let file = OpenOptions::new().create(true).append(true).open(path);
@@ -46,10 +57,11 @@ impl Agent {
         let log_start = fs::read(&log).expect("it was just made").len();
         // A file of an earlier run would tell the address of an agent that is gone.
         let _ = fs::remove_file(pipeline.state().join("agent.json"));
-        let process = command(pipeline.folder())
+        let process = command_through(run.through, pipeline.folder())
             .arg("run")
             .arg(pipeline.file())
-            .envs(environment.iter().copied())
+            .args(run.arguments)
+            .envs(run.environment.iter().copied())
             .stdin(Stdio::null())
             .stdout(append(&pipeline.file().with_extension("out")))
             .stderr(stderr)
@@ -116,10 +128,21 @@ impl Agent {
         })
     }
 
-    /// The agent's status, or why it cannot be had.
+    /// The pipeline's status, or why it cannot be had.
     pub fn status(&self) -> Result<Value, String> {
         let text = self.get("/v1/status")?;
-        serde_json::from_str(&text).map_err(|error| format!("{error} in: {text}"))
+        let mut status: Value = serde_json::from_str(&text).map_err(|error| format!("{error} in: {text}"))?;
+        match &mut status["pipelines"][0] {
+            Value::Null => Err(format!("no pipeline in: {text}")),
+            pipeline => Ok(pipeline.take()),
+        }
+    }
+
+    /// Waits until this key of a table's status, `parked` or `diverges`, tells something.
+    pub fn wait_for_table(&self, table: &str, key: &str) -> String {
+        self.wait_for_status(&format!("'{table}' to have '{key}'"), |status| {
+            table_status(status, table)?[key].as_str().map(str::to_owned)
+        })
     }
 
     /// The body of a page of the agent, or why it cannot be had.
@@ -132,12 +155,39 @@ impl Agent {
         answer.body_mut().read_to_string().map_err(|error| error.to_string())
     }
 
+    /// Whether the process has ended.
+    pub fn has_ended(&self) -> bool {
+        self.exit_status().is_some()
+    }
+
     /// Waits until the process ends by itself. A process that a signal ended has no exit code.
     pub fn wait_for_exit(&self) -> ExitStatus {
         wait_for("the agent to end", || self.exit_status().ok_or_else(|| self.last_lines(1)))
     }
 
-    /// Waits until the process is ended by a fail point, which aborts it.
+    /// Waits until the process ends by itself with this exit code, and returns what it said.
+    pub fn wait_for_exit_code(&self, code: i32) -> String {
+        let status = self.wait_for_exit();
+        assert_eq!(status.code(), Some(code), "the agent ended otherwise:\n{}", self.last_lines(10));
+        self.log()
+    }
+
+    /// Waits until the process has ended by itself (true), or every lake of the pipeline has all
+    /// changes up to this position.
+    pub fn ends_or_reaches(&self, position: &Gtids) -> bool {
+        wait_for(&format!("the agent to end or to reach {position}"), || {
+            if self.has_ended() {
+                return Ok(true);
+            }
+            match self.pipeline.lakes().map(|lake| lake.position()).find(|reached| !reached.reached(position))
+            {
+                None => Ok(false),
+                Some(behind) => Err(format!("it is at '{behind}'")),
+            }
+        })
+    }
+
+    /// Waits until the process is ended by a fail point, which kills it.
     pub fn wait_for_crash(&self) {
         let status = self.wait_for_exit();
         assert!(status.signal().is_some(), "the agent ended by itself ({status}):\n{}", self.last_lines(10));
@@ -210,8 +260,29 @@ impl Drop for Agent {
     }
 }
 
+/// A table's part of a pipeline's status.
+pub fn table_status<'s>(status: &'s Value, table: &str) -> Option<&'s Value> {
+    status["tables"].as_array()?.iter().find(|entry| entry["table"] == table)
+}
+
 fn command(folder: &Path) -> Command {
-    let mut command = Command::new(paths::agent_binary());
-    command.current_dir(folder).env(PASSWORD, "tidegate").env_remove("TIDEGATE_FAIL");
+    command_through(&[], folder)
+}
+
+fn command_through(through: &[&str], folder: &Path) -> Command {
+    let agent = paths::agent_binary();
+    let mut command = match through {
+        [] => Command::new(agent),
+        [program, arguments @ ..] => {
+            let mut command = Command::new(program);
+            command.args(arguments).arg(agent);
+            command
+        }
+    };
+    command
+        .current_dir(folder)
+        .env(PASSWORD, "tidegate")
+        .env_remove("TIDEGATE_FAIL")
+        .env_remove("TIDEGATE_CUT");
     command
 }

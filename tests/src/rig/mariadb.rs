@@ -98,10 +98,16 @@ impl MariaDb {
 
     /// Starts the server again, at the same port, after a [`stop`](Self::stop).
     pub fn restart(&self) {
+        self.restart_with(&[]);
+    }
+
+    /// The same with further options, which overrule those of the first start.
+    pub fn restart_with(&self, options: &[&str]) {
         let status = script("start")
             .args([paths::mariadb(), self.data.clone()])
             .arg(self.port.to_string())
             .args(&self.options)
+            .args(options)
             .status()
             .expect("the rig's script runs");
         assert!(status.success(), "MariaDB did not start again");

@@ -14,24 +14,29 @@
 //! path printed, after a failing one.
 
 mod agent;
+mod events;
 mod gtid;
 mod lake;
+mod latest;
 mod mariadb;
 mod oracle;
 mod paths;
 mod pipeline;
+mod random;
 mod reader;
 mod scratch;
 mod session;
 mod wait;
 
-pub use agent::{Agent, tidegate};
+pub use agent::{Agent, Run, table_status, tidegate};
+pub use events::{Event, user_cells};
 pub use gtid::Gtids;
 pub use lake::Lake;
 pub use mariadb::{Database, MariaDb};
-pub use oracle::expected_rows;
+pub use oracle::{expected_json_rows, expected_rows};
 pub use paths::{agent_binary, mapping_component, workspace};
 pub use pipeline::Pipeline;
+pub use random::Random;
 pub use reader::{Row, Table, read};
 pub use scratch::Scratch;
 pub use session::Session;

@@ -17,7 +17,27 @@ use super::session::Session;
 /// # Panics
 /// If the table has a column of a type that has no form in the lake yet.
 pub fn expected_rows(session: &mut Session, table: &str, order_by: &str) -> Vec<Row> {
-    let columns = columns(session, table);
+    rows(session, table, order_by, Format::Parquet)
+}
+
+/// The rows of a table as a reader of the lake's JSON lines has to see them: every integer is a
+/// number, bytes are standard base64.
+///
+/// # Panics
+/// If the table has a column of a type that has no form in the lake yet.
+pub fn expected_json_rows(session: &mut Session, table: &str, order_by: &str) -> Vec<Row> {
+    rows(session, table, order_by, Format::JsonLines)
+}
+
+/// What the lake's files are.
+#[derive(Clone, Copy)]
+enum Format {
+    Parquet,
+    JsonLines,
+}
+
+fn rows(session: &mut Session, table: &str, order_by: &str, format: Format) -> Vec<Row> {
+    let columns = columns(session, table, format);
     let list: Vec<&str> = columns.iter().map(|column| column.sql.as_str()).collect();
     let rows = session.rows(format!("select {} from `{table}` order by {order_by}", list.join(", ")));
     let to_row = |cells: Vec<Option<String>>| {
@@ -63,16 +83,16 @@ impl Column {
     }
 }
 
-fn columns(session: &mut Session, table: &str) -> Vec<Column> {
+fn columns(session: &mut Session, table: &str, format: Format) -> Vec<Column> {
     let rows = session.rows(format!(
         "select column_name, data_type, column_type, numeric_precision from information_schema.columns \
          where table_schema = database() and table_name = '{table}' order by ordinal_position"
     ));
     assert!(!rows.is_empty(), "no table '{table}' in the session's database");
-    rows.into_iter().map(column).collect()
+    rows.into_iter().map(|described| column(described, format)).collect()
 }
 
-fn column(described: Vec<Option<String>>) -> Column {
+fn column(described: Vec<Option<String>>, format: Format) -> Column {
     let [Some(name), Some(data_type), Some(column_type), precision] =
         <[_; 4]>::try_from(described).expect("four columns were asked for")
     else {
@@ -81,7 +101,9 @@ fn column(described: Vec<Option<String>>) -> Column {
     let quoted = format!("`{name}`");
     let (sql, form) = match data_type.as_str() {
         // Wider than any signed integer, so a decimal(20,0) in Parquet.
-        "bigint" if column_type.contains("unsigned") => (format!("cast({quoted} + 0 as char)"), Form::Text),
+        "bigint" if column_type.contains("unsigned") && matches!(format, Format::Parquet) => {
+            (format!("cast({quoted} + 0 as char)"), Form::Text)
+        }
         // `+ 0`: a YEAR of 0 and a ZEROFILL column are printed with leading zeros.
         "tinyint" | "smallint" | "mediumint" | "int" | "bigint" | "year" => {
             (format!("{quoted} + 0"), Form::Integer)
@@ -99,12 +121,22 @@ fn column(described: Vec<Option<String>>) -> Column {
         "uuid" | "inet4" | "inet6" => (format!("cast({quoted} as char)"), Form::Text),
         "binary" | "varbinary" | "tinyblob" | "blob" | "mediumblob" | "longblob" | "geometry" | "point"
         | "linestring" | "polygon" | "multipoint" | "multilinestring" | "multipolygon"
-        | "geometrycollection" => (format!("lower(hex({quoted}))"), Form::Text),
+        | "geometrycollection" => (bytes(&quoted, format), Form::Text),
         "bit" => {
             let bits: usize = precision.and_then(|bits| bits.parse().ok()).expect("a BIT column has a width");
-            (format!("lower(lpad(hex({quoted} + 0), {}, '0'))", bits.div_ceil(8) * 2), Form::Text)
+            let padded = format!("unhex(lpad(hex({quoted} + 0), {}, '0'))", bits.div_ceil(8) * 2);
+            (bytes(&padded, format), Form::Text)
         }
         other => panic!("no form for the type '{other}' of column '{name}'"),
     };
     Column { name, sql, form }
+}
+
+/// Bytes as text.
+fn bytes(expression: &str, format: Format) -> String {
+    match format {
+        Format::Parquet => format!("lower(hex({expression}))"),
+        // The server breaks its lines.
+        Format::JsonLines => format!("replace(to_base64({expression}), '\\n', '')"),
+    }
 }

@@ -5,7 +5,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::agent::Agent;
+use super::agent::{Agent, Run};
 use super::lake::Lake;
 use super::mariadb::Database;
 use super::paths;
@@ -89,20 +89,27 @@ impl Pipeline {
     /// A further sink: a lake of Parquet files, in the folder `lake`.
     #[must_use]
     pub fn parquet(self) -> Self {
-        self.object_sink("lake", "parquet")
+        self.object_sink("lake", "parquet", "256MiB")
+    }
+
+    /// The same with a commit as soon as so many bytes, `16KiB`, are uncommitted.
+    #[must_use]
+    pub fn parquet_in_commits_of(self, bytes: &str) -> Self {
+        self.object_sink("lake", "parquet", bytes)
     }
 
     /// A further sink: a lake of JSON lines, in the folder `json`.
     #[must_use]
     pub fn json_lines(self) -> Self {
-        self.object_sink("json", "json_lines")
+        self.object_sink("json", "json_lines", "256MiB")
     }
 
-    fn object_sink(mut self, name: &str, format: &str) -> Self {
+    fn object_sink(mut self, name: &str, format: &str, bytes: &str) -> Self {
         self.lakes.push(name.to_owned());
         let url = format!("file:{name}");
         self.sink(format!(
-            "{{ name: {name}, type: object, url: \"{url}\", format: {format}, commit: {{ interval: 200ms }} }}"
+            "{{ name: {name}, type: object, url: \"{url}\", format: {format}, \
+             commit: {{ interval: 200ms, bytes: {bytes} }} }}"
         ))
     }
 
@@ -129,8 +136,19 @@ impl Pipeline {
     /// Writes the file and starts an agent on it with further environment variables. It may well end
     /// at once: that is what the caller looks for.
     pub fn spawn(&self, environment: &[(&str, &str)]) -> Agent {
+        self.run(Run { environment, ..Run::default() })
+    }
+
+    /// The same with more that differs from a plain run.
+    pub fn run(&self, run: Run<'_>) -> Agent {
         self.write();
-        Agent::spawn(self, environment)
+        Agent::spawn(self, run)
+    }
+
+    /// Writes the file and runs the agent on it, which ends by itself with this exit code; returns
+    /// what it said.
+    pub fn refuses(&self, code: i32) -> String {
+        self.spawn(&[]).wait_for_exit_code(code)
     }
 
     /// Writes the pipeline's file and returns its path, for the commands that take one.
@@ -265,7 +283,7 @@ source:
     - \"shop.orders\"
     - { name: shop.items, key: [sku] }
 sinks:
-    - { name: lake, type: object, url: \"file:lake\", format: parquet, commit: { interval: 200ms } }
+    - { name: lake, type: object, url: \"file:lake\", format: parquet, commit: { interval: 200ms, bytes: 256MiB } }
 checkpoint: { interval: 200ms, min_pause: 50ms }
 errors: { corrupt_event: stop }
 "
