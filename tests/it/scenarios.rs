@@ -28,4 +28,17 @@ macro_rules! scenarios {
     };
 }
 
-scenarios!("mariadb": insert_update_delete, rollback);
+scenarios!(
+    "mariadb":
+    change_of_key,
+    columns_come_and_go,
+    generated_columns,
+    insert_update_delete,
+    invisible_columns,
+    odd_names,
+    replace_and_upsert,
+    rollback,
+    several_tables,
+    temporary_tables,
+    triggers,
+);
