@@ -24,6 +24,8 @@ mod query;
 mod sink;
 mod staging;
 mod store;
+#[cfg(test)]
+mod tests;
 
 pub use config::{Format, ObjectSinkConfig, path_of_url};
 pub use file_store::FileStore;

@@ -1,0 +1,8 @@
+//! The sink as a whole, on a temporary folder.
+
+mod commits;
+mod content;
+mod crashes;
+mod faulty_store;
+mod races;
+mod sample;
