@@ -3,3 +3,8 @@
 pub mod binlog;
 pub mod charset;
 pub mod codec;
+
+#[cfg(test)]
+mod captures;
+#[cfg(test)]
+mod damage_tests;

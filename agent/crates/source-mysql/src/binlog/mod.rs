@@ -25,6 +25,8 @@ mod query;
 mod raw;
 mod rows;
 mod table_map;
+#[cfg(test)]
+mod tests;
 pub mod type_code;
 
 pub use bytes::{Bytes, Malformed};

@@ -28,6 +28,8 @@ mod rows;
 mod skip;
 mod snapshot;
 mod temporal;
+#[cfg(test)]
+mod tests;
 mod text;
 
 pub use rows::{RowsDecoded, TableCodec};

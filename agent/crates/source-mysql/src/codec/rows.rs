@@ -61,6 +61,11 @@ impl TableCodec {
         Ok(Self { cells, wires, version: version.clone() })
     }
 
+    /// The version whose batches it fills.
+    pub fn version(&self) -> &TableVersion {
+        &self.version
+    }
+
     /// Appends the changes of an event to a batch. `next` is asked for each
     /// change, in order, and gives its running numbers (in the transaction and
     /// in the table), or `None` to leave it out: an offset covers it already, or
@@ -84,6 +89,10 @@ impl TableCodec {
         }
         let first = Present::new(rows.present, rows.width);
         let second = Present::new(rows.present_after, rows.width);
+        // Every other change takes at least the byte of its null bitmap.
+        if first.count + second.count == 0 {
+            return Err(self.fail(Malformed("row event, with no column in its images"), None));
+        }
         let (operation, image) = match rows.kind {
             RowsKind::Write => (Operation::Insert, Image::After),
             RowsKind::Update => (Operation::Update, Image::Before),
