@@ -18,6 +18,9 @@ pub mod name;
 pub mod record;
 pub mod text;
 
+#[cfg(test)]
+mod tests;
+
 pub use data_type::DataTypeRecord;
 pub use dead_letter::{DeadLetterRecord, TEXT_CELLS};
 pub use log_entry::{
