@@ -16,7 +16,7 @@ use super::{compare, refusal};
 ///
 /// # Panics
 /// When there is none.
-pub(super) fn lowest<'a>(offsets: impl Iterator<Item = &'a Offset> + Clone) -> Result<Offset> {
+pub fn accounted_by_all<'a>(offsets: impl Iterator<Item = &'a Offset> + Clone) -> Result<Offset> {
     let mut start: Option<Offset> = None;
     for offset in offsets.clone() {
         let Some(lowest) = &mut start else {

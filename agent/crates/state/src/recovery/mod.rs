@@ -32,6 +32,8 @@ use tidegate_model::{Held, HeldReason, LogPosition, Offset, Result, TableUid, Tx
 
 use crate::checkpoint::Checkpoint;
 
+pub use merge::accounted_by_all;
+
 /// What the state folder knows.
 #[derive(Debug, Clone, Copy)]
 pub struct Known<'a> {
@@ -194,7 +196,7 @@ fn standing(checkpoint: Option<&Checkpoint>, sinks: &[SinkRecord<'_>]) -> Result
     let epoch = records().chain(state).map(|offset| offset.epoch).max().unwrap_or(0);
     let raised = match state {
         Some(state) if state.epoch == epoch => state.clone(),
-        _ => merge::lowest(records().filter(|offset| offset.epoch == epoch))?,
+        _ => merge::accounted_by_all(records().filter(|offset| offset.epoch == epoch))?,
     };
     // A first start writes its position here before any sink has it; from the
     // next checkpoint on the sinks stand in it by name.
@@ -215,7 +217,7 @@ fn standing(checkpoint: Option<&Checkpoint>, sinks: &[SinkRecord<'_>]) -> Result
 /// The lowest of the sinks; the state's own offset adds the generations that it
 /// began before a sink knew of them.
 fn lowest(checkpoint: Option<&Checkpoint>, standing: &BTreeMap<String, Offset>) -> Result<Offset> {
-    let mut start = merge::lowest(standing.values())?;
+    let mut start = merge::accounted_by_all(standing.values())?;
     if let Some(state) = checkpoint.map(|checkpoint| &checkpoint.state_offset)
         && state.epoch == start.epoch
     {
