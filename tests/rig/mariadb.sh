@@ -7,6 +7,7 @@
 #   mariadb.sh stop DATADIR                      stop it, return when it is gone
 #   mariadb.sh serve DIR DATADIR PORT [OPTION…]  start it, print `ready`, and when standard input closes
 #                                                stop it and remove DATADIR
+#   mariadb.sh client DIR DATADIR [OPTION…]      talk to it as its root: SQL on standard input
 #
 # `serve` is for programs: a caller that dies in whatever way, kill -9 included, closes the
 # pipe, so that no server outlives its test run. OPTIONs are passed to mariadbd.
@@ -16,7 +17,7 @@
 set -euo pipefail
 
 die() { echo "mariadb.sh: $*" >&2; exit 1; }
-usage() { sed -n '2,15s/^# \{0,1\}//p' "$0" >&2; exit 2; }
+usage() { sed -n '2,16s/^# \{0,1\}//p' "$0" >&2; exit 2; }
 
 # The packages that hold the server, its client and the libraries that a bare system lacks.
 PACKAGES=(mariadb-server-core mariadb-client-core mariadb-client)
@@ -180,6 +181,11 @@ serve() { # DIR DATADIR PORT [OPTION…]
   cat >/dev/null
 }
 
+client() { # DIR DATADIR [OPTION…]
+  use "$(cd "$1" && pwd)"
+  exec "$CLIENT" --no-defaults --user=root --socket="$2/server.sock" "${@:3}"
+}
+
 command=${1:-}
 shift || true
 case $command in
@@ -187,5 +193,6 @@ case $command in
   start) [ $# -ge 3 ] || usage; start "$@" ;;
   stop) [ $# -eq 1 ] || usage; stop "$@" ;;
   serve) [ $# -ge 3 ] || usage; serve "$@" ;;
+  client) [ $# -ge 2 ] || usage; client "$@" ;;
   *) usage ;;
 esac

@@ -35,6 +35,15 @@ pub fn load(files: &[PathBuf]) -> Result<Configuration> {
     load_with(files, &|name| std::env::var(name).ok())
 }
 
+/// [`load`] for commands that only need names and folders: a variable that is
+/// not set is empty, since it mostly holds a password that they do not use.
+///
+/// # Errors
+/// As [`load`].
+pub fn load_without_environment(files: &[PathBuf]) -> Result<Configuration> {
+    load_with(files, &|name| Some(std::env::var(name).unwrap_or_default()))
+}
+
 /// [`load`] with another environment.
 ///
 /// # Errors

@@ -22,5 +22,5 @@ pub mod resolve;
 #[cfg(test)]
 mod tests;
 
-pub use file::{Configuration, load, load_with};
+pub use file::{Configuration, load, load_with, load_without_environment};
 pub use secret::Secret;

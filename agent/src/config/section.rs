@@ -9,6 +9,8 @@ use std::cell::RefCell;
 use std::path::PathBuf;
 use std::time::Duration;
 
+use tidegate_sink_object::path_of_url;
+
 use super::node::{Entry, Node, Value};
 use super::problems::Problems;
 use super::quantity;
@@ -124,10 +126,17 @@ impl<'a> Section<'a> {
         let line = self.node(key).map_or(self.line, |node| node.line);
         let place = self.path_of(key);
         match url.split_once(':') {
-            Some(("file", path)) if !path.is_empty() => {
-                let path = path.strip_prefix("//").filter(|rest| rest.starts_with('/')).unwrap_or(path);
-                Some(self.reader.references.path(path))
-            }
+            Some(("file", _)) => match path_of_url(&url, &self.reader.references.folder) {
+                Ok(path) => Some(self.reader.references.path(path)),
+                Err(error) => {
+                    self.problem(
+                        line,
+                        format!("'{place}': {}", error.message()),
+                        error.hint_text().unwrap_or_default(),
+                    );
+                    None
+                }
+            },
             Some(("s3" | "gs" | "gcs" | "az" | "azblob" | "abfs" | "abfss" | "hdfs", _)) => {
                 self.unsupported(line, format!("'{place}': a store other than `file:` is not yet supported"));
                 None

@@ -405,4 +405,17 @@ mod tests {
             "cdc_source_events_total{pipeline_id=\"shop\",table=\"shop.orders\",operation=\"insert\"} 3\n"
         ));
     }
+
+    #[test]
+    fn the_reference_page_names_every_metric() {
+        let page =
+            std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../docs/reference/metrics.md"))
+                .expect("the page is there");
+        let rows: Vec<&str> = page.lines().filter(|line| line.starts_with("| `")).collect();
+        let expected = ALL.map(|metric| {
+            let labels = metric.labels.join(", ");
+            format!("| `{}` | {} | {labels} | {} |", metric.name, metric.kind, metric.help)
+        });
+        assert_eq!(rows, expected);
+    }
 }
