@@ -9,6 +9,7 @@
 //! [`ObjectSink`] writes, [`Lake`] reads what the log says.
 
 mod blocking;
+mod cell_type;
 mod claim;
 mod config;
 mod fault;

@@ -4,5 +4,7 @@ mod commits;
 mod content;
 mod crashes;
 mod faulty_store;
+mod latest;
 mod races;
 mod sample;
+mod wide;
