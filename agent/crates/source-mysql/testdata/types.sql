@@ -26,3 +26,15 @@ create table refused (id int primary key, d date, dt datetime(3), ts timestamp(2
 -- Values that the model refuses.
 set sql_mode='ALLOW_INVALID_DATES';
 insert into refused values (1,'0000-00-00','0000-00-00','0000-00-00','zero'),(2,'2024-00-10','2024-05-00 10:11:12.123',null,'partial'),(3,'2024-02-30','0000-01-01 00:00:00','2001-01-01','impossible'),(4,'2024-01-01','2024-01-01','2024-01-01','fine');
+-- One column a type, in the order of docs/reference/types.md.
+create table reference (
+  a1 tinyint, a2 tinyint unsigned, a3 smallint, a4 smallint unsigned, a5 mediumint, a6 mediumint unsigned,
+  a7 int, a8 int unsigned, a9 bigint, a10 bigint unsigned, a11 bit(12), a12 float, a13 double,
+  a14 decimal(10,2), a15 decimal(38,10), a16 decimal(65,30),
+  b1 char(10) charset utf8mb4, b2 varchar(20) charset utf8mb4, b3 varchar(20) charset utf8mb3,
+  b4 varchar(20) charset ascii, b5 varchar(20) charset latin1, b6 tinytext charset utf8mb4, b7 text charset utf8mb4,
+  b8 mediumtext charset utf8mb4, b9 longtext charset utf8mb4, b10 json,
+  b11 enum('a','b') charset utf8mb4, b12 set('a','b','c') charset utf8mb4,
+  c1 binary(16), c2 varbinary(16), c3 tinyblob, c4 blob, c5 mediumblob, c6 longblob,
+  d1 date, d2 time, d3 time(6), d4 datetime, d5 datetime(6), d6 timestamp null, d7 timestamp(6) null, d8 year);
+insert into reference(a1) values (1);

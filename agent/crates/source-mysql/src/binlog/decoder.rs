@@ -7,8 +7,7 @@
 //! what a resumed reader has, and ANNOTATE_ROWS unless asked for), and a number
 //! that goes backwards within a file is a wrap, never a step back. A gap of
 //! 4 GiB and more in one file cannot be told from a smaller one; only a GTID
-//! resume into such a file has one, and there the artificial GTID_LIST and file
-//! and position from the offset tell the same.
+//! resume into such a file has one, and there [`Decoder::resume_at`] helps.
 //!
 //! **Checksum.** Verified for every event. Whether events carry one is told by
 //! FORMAT_DESCRIPTION, but a stream begins with an artificial ROTATE before it:
@@ -91,6 +90,7 @@ pub struct Decoder {
     file: String,
     position: LogPosition,
     checksummed: Option<bool>,
+    resume: Option<LogPosition>,
     ignored: u64,
 }
 
@@ -112,6 +112,14 @@ impl Decoder {
             Error::new(ErrorKind::Corrupt, malformed.to_string()).during("read binlog").with("file", file)
         })?;
         Ok(Self { file: rotate.file, position: LogPosition { file_no, offset }, ..Self::default() })
+    }
+
+    /// Tells where a stream that was asked for by GTID goes on, from the offset.
+    /// The server begins at the file's start, leaves out what we have, and then
+    /// names the place in an artificial GTID_LIST, in 32 bits: it lies at or
+    /// behind this position.
+    pub fn resume_at(&mut self, position: LogPosition) {
+        self.resume = Some(position);
     }
 
     /// A decoder that believes that events carry no checksum: for damaged ones.
@@ -195,7 +203,11 @@ impl Decoder {
     fn place(&self, raw: &RawEvent<'_>) -> (LogPosition, LogPosition) {
         let LogPosition { file_no, offset } = self.position;
         let size = if raw.is_artificial() || raw.type_code == type_code::HEARTBEAT { 0 } else { raw.size };
-        let earliest = offset + u64::from(size);
+        let mut earliest = offset + u64::from(size);
+        if raw.type_code == type_code::GTID_LIST && size == 0 {
+            let resumed = self.resume.filter(|position| position.file_no == file_no);
+            earliest = resumed.map_or(earliest, |position| earliest.max(position.offset));
+        }
         let tells = raw.log_pos != 0 && raw.type_code != type_code::ROTATE;
         let end = if tells { widen(raw.log_pos, earliest, size == 0) } else { earliest };
         let at = |offset| LogPosition { file_no, offset };

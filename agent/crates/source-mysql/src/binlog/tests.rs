@@ -30,7 +30,8 @@ fn words(name: &str) -> Vec<String> {
 #[test]
 fn a_group_is_gtid_map_rows_xid() {
     let words = words("changes");
-    assert_eq!(words[..4], ["format", "list", "ignored 161", "gtid"], "{words:?}");
+    // How many checkpoints follow (type 161) is up to the server's own timing.
+    assert_eq!(words[..3], ["format", "list", "ignored 161"], "{words:?}");
     assert!(words.windows(5).any(|w| w == ["gtid", "annotate", "map refused", "update", "xid"]), "{words:?}");
     assert!(words.windows(2).any(|w| w == ["gtid ddl", "create table"]), "{words:?}");
     assert_eq!(words.last().unwrap(), "rotate");

@@ -24,6 +24,8 @@
 mod cell;
 mod decimal;
 mod label;
+#[cfg(test)]
+mod reference_tests;
 mod rows;
 mod skip;
 mod snapshot;
