@@ -33,6 +33,11 @@ mod run;
 mod tally;
 mod transform;
 
+#[cfg(test)]
+mod testing;
+#[cfg(test)]
+mod tests;
+
 pub use chain::{Chain, ChainOutput, Link, StageRefusal, TableFilter};
 pub use digest::Digest;
 pub use instance::Descriptor;

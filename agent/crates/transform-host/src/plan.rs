@@ -49,6 +49,13 @@ impl GuestPlan {
         self.sees[operation as usize]
     }
 
+    /// A plan that sees everything and passes nothing.
+    #[cfg(test)]
+    pub(crate) fn for_test(reads: Vec<usize>, computed: Vec<ComputedColumn>, filter: Filter) -> Self {
+        let sources = (0..computed.len()).map(Source::Computed).collect();
+        Self { reads, sources, computed, filter, sees: [true; 4], drops_unseen: false }
+    }
+
     /// False when no row needs the sandbox: nothing is computed, filtered or read.
     pub(crate) fn needs_guest(&self) -> bool {
         self.sees.contains(&true)

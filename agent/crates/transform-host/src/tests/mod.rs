@@ -1,1 +1,7 @@
+//! The host with real guests: one file an area.
 
+mod chain;
+mod containment;
+mod filters;
+mod loading;
+mod rows;
