@@ -1,0 +1,301 @@
+//! A column change, derived once from what the log shows.
+//!
+//! The TABLE_MAP (or the chunk's catalog read) says what the columns *are*; the
+//! version before says what they *were*; DDL text says which column became which,
+//! and what existing rows show in a new one. What the text does not tell is
+//! decided the careful way: two columns are the same only if they have the same
+//! name, and rows that might have been rewritten count as diverging.
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use tidegate_model::{
+    Column, ColumnOp, DataType, ExistingRows, SchemaChange, SchemaChangeKind, TableName, TableUid,
+    TableVersion, TxPosition,
+};
+
+use crate::catalog::CatalogTable;
+use crate::ddl::{ColumnClause, DefaultClause};
+
+/// A column as it is now.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Observed {
+    /// Name.
+    pub(crate) name: String,
+    /// Exact type.
+    pub(crate) data_type: DataType,
+    /// Whether null is a value.
+    pub(crate) nullable: bool,
+    /// The type's words.
+    pub(crate) source_type: String,
+}
+
+/// A DDL of the table that was seen in the log and not yet in its rows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct DdlNote {
+    /// Its GTID event.
+    pub(crate) position: TxPosition,
+    /// Its text.
+    pub(crate) sql: String,
+    /// It creates the table.
+    pub(crate) creates: bool,
+    /// What it says about columns.
+    pub(crate) columns: Vec<ColumnClause>,
+    /// The session refused values that do not fit instead of bending them.
+    pub(crate) strict: bool,
+}
+
+/// The change from `before` to `observed`.
+#[derive(Debug)]
+pub(crate) struct Derivation<'a> {
+    /// The table.
+    pub(crate) uid: TableUid,
+    /// Its name.
+    pub(crate) name: &'a TableName,
+    /// The version before; `None` makes a baseline or a created table.
+    pub(crate) before: Option<&'a Arc<TableVersion>>,
+    /// The version after.
+    pub(crate) version: u64,
+    /// Highest column id ever used.
+    pub(crate) last_id: u32,
+    /// The columns as they are.
+    pub(crate) observed: Vec<Observed>,
+    /// Indices into `observed` of the primary key.
+    pub(crate) key: Vec<usize>,
+    /// What the log said since `before`.
+    pub(crate) notes: &'a [DdlNote],
+    /// The catalog now: defaults of columns that no note adds.
+    pub(crate) catalog: Option<&'a CatalogTable>,
+    /// Where the change is placed when no note tells.
+    pub(crate) position: TxPosition,
+}
+
+impl Derivation<'_> {
+    /// The change, ready to be recorded.
+    pub(crate) fn change(self) -> SchemaChange {
+        let Some(before) = self.before else { return self.first() };
+        let names = track(before, self.notes);
+        let mut next_id = self.last_id;
+        let mut used = BTreeSet::new();
+        let mut ops = Vec::new();
+        let mut existing = ExistingRows::None;
+        let mut columns = Vec::with_capacity(self.observed.len());
+        for observed in &self.observed {
+            let id = names.iter().find(|(_, name)| *name == observed.name).map(|(id, _)| *id);
+            // A rename that the server took back leaves the old name.
+            let id = id.or_else(|| before.columns.iter().find(|c| c.name == observed.name).map(|c| c.id));
+            let old = id
+                .filter(|id| used.insert(*id))
+                .and_then(|id| before.columns.iter().find(|column| column.id == id));
+            let (id, initial_default) = match old {
+                Some(old) => {
+                    existing = worse(existing, self.kept(old, observed, &mut ops));
+                    (old.id, old.initial_default.clone())
+                }
+                None => {
+                    next_id += 1;
+                    ops.push(ColumnOp::Add { id: next_id, name: observed.name.clone() });
+                    let (effect, default) = self.added(observed);
+                    existing = worse(existing, effect);
+                    (next_id, default)
+                }
+            };
+            columns.push(column(id, observed, initial_default));
+        }
+        for old in before.columns.iter().filter(|old| columns.iter().all(|new| new.id != old.id)) {
+            ops.push(ColumnOp::Drop { id: old.id, name: old.name.clone() });
+        }
+        let ids = |columns: &[Column], key: &[usize]| key.iter().map(|&k| columns[k].id).collect::<Vec<_>>();
+        if ids(&columns, &self.key) != ids(&before.columns, &before.key) {
+            ops.push(ColumnOp::Key);
+        }
+        let moved = self.notes.is_empty()
+            && ops.iter().any(|op| matches!(op, ColumnOp::Add { .. }))
+            && ops.iter().any(|op| matches!(op, ColumnOp::Drop { .. }));
+        if moved {
+            // Without the text, a rename and a drop with an add look alike.
+            existing = ExistingRows::Diverges;
+        }
+        self.finish(SchemaChangeKind::Alter, columns, ops, existing)
+    }
+
+    fn first(self) -> SchemaChange {
+        let columns = (self.observed.iter().zip(self.last_id + 1..))
+            .map(|(observed, id)| column(id, observed, None))
+            .collect();
+        let created = self.notes.iter().any(|note| note.creates);
+        let kind = if created { SchemaChangeKind::Create } else { SchemaChangeKind::Baseline };
+        self.finish(kind, columns, Vec::new(), ExistingRows::None)
+    }
+
+    fn finish(
+        self,
+        kind: SchemaChangeKind,
+        columns: Vec<Column>,
+        ops: Vec<ColumnOp>,
+        existing_rows: ExistingRows,
+    ) -> SchemaChange {
+        let after = TableVersion::new(self.uid, self.name.clone(), self.version, columns, self.key);
+        SchemaChange {
+            kind,
+            before: self.before.cloned(),
+            after: Arc::new(after),
+            ops,
+            existing_rows,
+            // The last one: every row in front of it has the old columns.
+            position: self.notes.last().map_or(self.position, |note| note.position),
+            ddl: self.notes.iter().map(|note| note.sql.clone()).collect(),
+        }
+    }
+
+    /// A column that stays: renamed, redefined, both or neither.
+    fn kept(&self, old: &Column, new: &Observed, ops: &mut Vec<ColumnOp>) -> ExistingRows {
+        if old.name != new.name {
+            ops.push(ColumnOp::Rename { id: old.id, from: old.name.clone(), to: new.name.clone() });
+        }
+        if old.data_type == new.data_type && old.nullable == new.nullable {
+            return ExistingRows::None;
+        }
+        let strict = !self.notes.is_empty() && self.notes.iter().all(|note| note.strict);
+        let nulls_kept = new.nullable || !old.nullable;
+        let widening = old.data_type.widens_to(&new.data_type) && nulls_kept;
+        ops.push(ColumnOp::Modify { id: old.id, name: new.name.clone(), widening });
+        // In strict mode a table with nulls refuses NOT NULL, so there were none.
+        if old.data_type.widens_to(&new.data_type) && (nulls_kept || strict) {
+            ExistingRows::None
+        } else {
+            ExistingRows::Diverges
+        }
+    }
+
+    /// What existing rows show in a new column.
+    fn added(&self, new: &Observed) -> (ExistingRows, Option<String>) {
+        let clause = self.notes.iter().rev().flat_map(|note| &note.columns).find_map(|clause| match clause {
+            ColumnClause::Add { name, default, .. } if *name == new.name => Some(default.clone()),
+            _ => None,
+        });
+        let default = match clause.or_else(|| self.catalog_default(&new.name)) {
+            None | Some(DefaultClause::Computed) => return (ExistingRows::Diverges, None),
+            Some(DefaultClause::Null) => None,
+            Some(DefaultClause::Absent) if new.nullable => None,
+            Some(DefaultClause::Absent) => match implicit_default(&new.data_type) {
+                Some(text) => Some(text),
+                None => return (ExistingRows::Diverges, None),
+            },
+            Some(DefaultClause::Constant(text)) => match normalised(&new.data_type, &text) {
+                Some(text) => Some(text),
+                None => return (ExistingRows::Diverges, None),
+            },
+        };
+        let effect = if default.is_some() { ExistingRows::InitialDefault } else { ExistingRows::None };
+        (effect, default)
+    }
+
+    fn catalog_default(&self, name: &str) -> Option<DefaultClause> {
+        let column = self.catalog?.columns.iter().find(|column| column.name == name)?;
+        Some(match &column.default {
+            _ if column.computed => DefaultClause::Computed,
+            None => DefaultClause::Absent,
+            Some(text) if text.eq_ignore_ascii_case("null") => DefaultClause::Null,
+            Some(text) => match text.strip_prefix('\'').and_then(|text| text.strip_suffix('\'')) {
+                Some(quoted) => DefaultClause::Constant(quoted.replace("''", "'")),
+                None if text.parse::<f64>().is_ok() => DefaultClause::Constant(text.clone()),
+                None => DefaultClause::Computed,
+            },
+        })
+    }
+}
+
+/// Follows names through the DDL: (id, name now) of the columns that are left.
+fn track(before: &TableVersion, notes: &[DdlNote]) -> Vec<(u32, String)> {
+    let mut names: Vec<(u32, String)> = before.columns.iter().map(|c| (c.id, c.name.clone())).collect();
+    for note in notes {
+        // All clauses of one statement speak of the names in front of it.
+        let dropped = |name: &str| {
+            note.columns.iter().any(|c| matches!(c, ColumnClause::Drop { name: dropped } if dropped == name))
+        };
+        let renamed = |name: &str| {
+            note.columns.iter().find_map(|clause| match clause {
+                ColumnClause::Rename { from, to } if from == name => Some(to.clone()),
+                _ => None,
+            })
+        };
+        names.retain(|(_, name)| !dropped(name));
+        for (_, name) in &mut names {
+            if let Some(to) = renamed(name) {
+                *name = to;
+            }
+        }
+    }
+    names
+}
+
+fn worse(a: ExistingRows, b: ExistingRows) -> ExistingRows {
+    let rank = |rows| match rows {
+        ExistingRows::None => 0,
+        ExistingRows::InitialDefault => 1,
+        ExistingRows::Diverges => 2,
+    };
+    if rank(b) > rank(a) { b } else { a }
+}
+
+fn column(id: u32, observed: &Observed, initial_default: Option<String>) -> Column {
+    Column {
+        id,
+        name: observed.name.clone(),
+        data_type: observed.data_type.clone(),
+        nullable: observed.nullable,
+        source_type: observed.source_type.clone(),
+        initial_default,
+    }
+}
+
+/// What a NOT NULL column without DEFAULT shows in existing rows; `None`: a value
+/// that the model has not (a zero date) or that has no plain text.
+fn implicit_default(data_type: &DataType) -> Option<String> {
+    match data_type {
+        DataType::Integer { .. } | DataType::Float32 | DataType::Float64 => Some("0".into()),
+        DataType::Decimal { .. } => normalised(data_type, "0"),
+        DataType::Text { .. } | DataType::Set { .. } | DataType::Binary { fixed: false, .. } => {
+            Some(String::new())
+        }
+        DataType::Enum { labels } => labels.first().cloned(),
+        DataType::Time { .. } => Some("00:00:00".into()),
+        _ => None,
+    }
+}
+
+/// A constant as the server would print it from the column; `None` when that is
+/// not certain.
+fn normalised(data_type: &DataType, text: &str) -> Option<String> {
+    match data_type {
+        DataType::Integer { .. } => text.parse::<i128>().ok().map(|value| value.to_string()),
+        DataType::Float32 | DataType::Float64 => text.parse::<f64>().ok().map(|_| text.into()),
+        DataType::Decimal { scale, .. } => decimal(text, usize::from(*scale)),
+        DataType::Enum { labels } => labels.iter().find(|label| *label == text).cloned(),
+        DataType::Text { .. } | DataType::Json | DataType::Set { .. } => Some(text.into()),
+        DataType::Binary { fixed: false, .. } if text.is_ascii() => Some(text.into()),
+        DataType::Uuid => Some(text.to_ascii_lowercase()),
+        DataType::Date if text.len() == 10 => Some(text.into()),
+        // A TIMESTAMP's constant is in the session's zone, which the log does not tell.
+        DataType::DateTime { .. } if text.len() >= 19 => Some(text.into()),
+        DataType::Time { .. } if text.len() >= 8 => Some(text.into()),
+        _ => None,
+    }
+}
+
+/// A decimal with exactly `scale` digits behind the point.
+fn decimal(text: &str, scale: usize) -> Option<String> {
+    let (sign, digits) = text.strip_prefix('-').map_or(("", text), |digits| ("-", digits));
+    let (whole, fraction) = digits.split_once('.').unwrap_or((digits, ""));
+    let numeric = |part: &str| part.bytes().all(|b| b.is_ascii_digit());
+    if whole.is_empty() || !numeric(whole) || !numeric(fraction) || fraction.len() > scale {
+        return None;
+    }
+    let point = if scale == 0 { "" } else { "." };
+    Some(format!("{sign}{whole}{point}{fraction:0<scale$}"))
+}
+
+#[cfg(test)]
+#[path = "derive_tests.rs"]
+mod tests;

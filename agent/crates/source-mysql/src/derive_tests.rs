@@ -1,0 +1,162 @@
+//! One line a case: columns before, DDL, columns after; what must come out.
+
+use super::*;
+use crate::ddl::{Effect, Statement};
+use tidegate_model::LogPosition;
+
+fn int(bits: u8) -> DataType {
+    DataType::Integer { bits, unsigned: false }
+}
+
+fn observed(name: &str, data_type: DataType, nullable: bool) -> Observed {
+    Observed { name: name.into(), data_type, nullable, source_type: String::new() }
+}
+
+fn at(offset: u64) -> TxPosition {
+    TxPosition { epoch: 1, log: LogPosition { file_no: 1, offset } }
+}
+
+fn note(offset: u64, clauses: &str) -> DdlNote {
+    let sql = format!("alter table t {clauses}");
+    let Statement::Tables(effects) = Statement::classify(&sql, "s") else { panic!("{sql}") };
+    let Some(Effect::Alter { columns, .. }) = effects.into_iter().next() else { panic!("{sql}") };
+    DdlNote { position: at(offset), sql, creates: false, columns, strict: true }
+}
+
+/// A table (id int not null key, a int, b varchar(9)).
+fn before() -> Vec<Observed> {
+    vec![
+        observed("id", int(32), false),
+        observed("a", int(32), true),
+        observed("b", DataType::Text { length: 9, charset: "utf8mb4".into() }, true),
+    ]
+}
+
+fn derive(notes: &[DdlNote], after: Vec<Observed>) -> SchemaChange {
+    let name = TableName::new("s", "t");
+    let base = Derivation {
+        uid: TableUid(1),
+        name: &name,
+        before: None,
+        version: 1,
+        last_id: 0,
+        observed: before(),
+        key: vec![0],
+        notes: &[],
+        catalog: None,
+        position: at(1),
+    };
+    let first = base.change().after;
+    Derivation {
+        uid: TableUid(1),
+        name: &name,
+        before: Some(&first),
+        version: 2,
+        last_id: 3,
+        observed: after,
+        key: vec![0],
+        notes,
+        catalog: None,
+        position: at(9),
+    }
+    .change()
+}
+
+fn show(change: &SchemaChange) -> String {
+    let ops: Vec<String> = (change.ops.iter())
+        .map(|op| match op {
+            ColumnOp::Add { id, name } => format!("+{name}#{id}"),
+            ColumnOp::Drop { id, name } => format!("-{name}#{id}"),
+            ColumnOp::Rename { id, from, to } => format!("{from}>{to}#{id}"),
+            ColumnOp::Modify { id, name, widening } => {
+                format!("~{name}#{id}{}", if *widening { "+" } else { "" })
+            }
+            ColumnOp::Key => "key".into(),
+        })
+        .collect();
+    format!("{} {:?} @{}", ops.join(" "), change.existing_rows, change.position.log.offset)
+}
+
+#[test]
+fn ddl_tells_what_became_what() {
+    let with = |extra: Observed| before().into_iter().chain([extra]).collect::<Vec<_>>();
+    let renamed = |to: &str| {
+        let mut columns = before();
+        columns[1].name = to.into();
+        columns
+    };
+    let modified = |data_type: DataType, nullable: bool| {
+        let mut columns = before();
+        columns[1] = observed("a", data_type, nullable);
+        columns
+    };
+    for (notes, after, expected) in [
+        (vec![note(5, "add c int")], with(observed("c", int(32), true)), "+c#4 None @5"),
+        (
+            vec![note(5, "add c int not null default 5")],
+            with(observed("c", int(32), false)),
+            "+c#4 InitialDefault @5",
+        ),
+        (vec![note(5, "add c int not null")], with(observed("c", int(32), false)), "+c#4 InitialDefault @5"),
+        (
+            vec![note(5, "add c datetime default now()")],
+            with(observed("c", DataType::DateTime { fraction: 0 }, true)),
+            "+c#4 Diverges @5",
+        ),
+        (
+            vec![note(5, "add c date not null")],
+            with(observed("c", DataType::Date, false)),
+            "+c#4 Diverges @5",
+        ),
+        (vec![note(5, "drop a")], vec![before().remove(0), before().remove(2)], "-a#2 None @5"),
+        (vec![note(5, "rename column a to z")], renamed("z"), "a>z#2 None @5"),
+        (vec![note(5, "change a y int"), note(7, "change y z int")], renamed("z"), "a>z#2 None @7"),
+        (vec![note(5, "drop a, add a bigint")], modified(int(64), true), "+a#4 -a#2 None @5"),
+        (vec![note(5, "modify a bigint")], modified(int(64), true), "~a#2+ None @5"),
+        (vec![note(5, "modify a smallint")], modified(int(16), true), "~a#2 Diverges @5"),
+        (vec![note(5, "modify a int not null")], modified(int(32), false), "~a#2 None @5"),
+        // Without the text nothing is guessed.
+        (vec![], renamed("z"), "+z#4 -a#2 Diverges @9"),
+        (vec![], with(observed("c", int(32), true)), "+c#4 Diverges @9"),
+    ] {
+        let change = derive(&notes, after);
+        assert_eq!(show(&change), expected, "{notes:?}");
+        assert_eq!(change.ddl.len(), notes.len());
+        assert_eq!(change.after.version, 2);
+    }
+}
+
+#[test]
+fn swapped_names_keep_their_ids() {
+    let mut after = before();
+    after[1].name = "b".into();
+    after[2].name = "a".into();
+    let change = derive(&[note(5, "rename column a to b, rename column b to a")], after);
+    assert_eq!(show(&change), "a>b#2 b>a#3 None @5");
+}
+
+#[test]
+fn a_nulled_out_column_is_refused_only_in_strict_mode() {
+    let mut after = before();
+    after[1].nullable = false;
+    let mut lax = note(5, "modify a int not null");
+    lax.strict = false;
+    assert_eq!(show(&derive(&[lax], after)), "~a#2 Diverges @5");
+}
+
+#[test]
+fn constants_take_the_servers_form() {
+    let decimal = DataType::Decimal { precision: 10, scale: 2 };
+    for (data_type, text, expected) in [
+        (int(32), "05", Some("5")),
+        (int(32), "5.5", None),
+        (decimal.clone(), "1", Some("1.00")),
+        (decimal.clone(), "-1.5", Some("-1.50")),
+        (decimal, "1.505", None),
+        (DataType::Timestamp { fraction: 0 }, "2024-01-01 00:00:00", None),
+        (DataType::DateTime { fraction: 0 }, "2024-01-01 00:00:00", Some("2024-01-01 00:00:00")),
+        (DataType::Enum { labels: ["a".to_owned()].into() }, "b", None),
+    ] {
+        assert_eq!(normalised(&data_type, text).as_deref(), expected, "{data_type} {text}");
+    }
+}

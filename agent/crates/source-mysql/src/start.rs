@@ -1,0 +1,227 @@
+//! Where reading starts, and what is known there.
+//!
+//! **New.** The catalog tells the tables now, the log's end is a place: they
+//! belong together only if no DDL came between. So the catalog is read in front
+//! of the place and behind it, until both say the same.
+//!
+//! **Resumed.** The offset must lie in this server's log: same server, same log
+//! files, and the last transaction that was delivered still where it was (the
+//! witness), or the server was initialised anew, or its log reset. Structure
+//! comes from the recorded history at the offset; the last change of each table
+//! is handed out again, since a sink may not have seen it yet. A table without a
+//! record is looked up when its first row comes.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use tidegate_model::source::{Journal, Start};
+use tidegate_model::{
+    Error, ErrorKind, HeldReason, Lineage, Offset, Result, Scanned, SchemaChange, TableName, TableSnapshot,
+    TableUid, TxPosition,
+};
+
+use crate::assembler::Assembler;
+use crate::catalog::{self, CatalogTable};
+use crate::config::{SnapshotMode, SourceConfig};
+use crate::connection::Connection;
+use crate::history::History;
+use crate::server::{self, LogEnd};
+use crate::snapshot::Snapshots;
+use crate::stream::{Testimony, question};
+use crate::structure;
+use crate::table::{TableState, Tables};
+
+/// Tries to find the catalog unchanged around a place in the log.
+const STABLE_TRIES: usize = 20;
+
+/// Everything that the first event finds.
+pub(crate) struct Started {
+    /// The offset that reading starts from.
+    pub(crate) offset: Offset,
+    /// Knows the tables; holds the items that lead the first segment.
+    pub(crate) assembler: Assembler,
+    /// Knows what is still to be read.
+    pub(crate) snapshots: Snapshots,
+}
+
+/// Finds the start.
+///
+/// # Errors
+/// `Refused` when the offset belongs to another log; `Connection`; what the
+/// journal says.
+pub(crate) async fn start(
+    config: &Arc<SourceConfig>,
+    connection: &mut Connection,
+    start: Start,
+    journal: &Arc<dyn Journal>,
+) -> Result<Started> {
+    let lineage = server::lineage(connection).await?;
+    let fold = server::folds_names(connection).await?;
+    let history = History::load(&**journal)?;
+    match start {
+        Start::New => {
+            let (end, catalog) = stable(connection, config).await?;
+            let offset = Offset {
+                epoch: config.epoch,
+                lineage,
+                scanned: Scanned { gtid: end.gtid, open: None, log: end.log },
+                snapshot: BTreeMap::new(),
+                held: BTreeMap::new(),
+                tables: BTreeMap::new(),
+            };
+            let assembler =
+                Assembler::new(config.clone(), journal.clone(), history, Tables::new(fold), offset.clone());
+            let snapshots = Snapshots::new(config.clone(), journal.clone());
+            let mut started = Started { offset, assembler, snapshots };
+            for table in catalog.values() {
+                started.introduce(config, &**journal, table)?;
+            }
+            Ok(started)
+        }
+        Start::Resume(offset) => {
+            verify(config, &offset, &lineage).await?;
+            let catalog = catalog::captured(connection, config).await?;
+            resume(config, *offset, history, Tables::new(fold), journal, &catalog)
+        }
+    }
+}
+
+/// The log's end with the catalog at that place.
+async fn stable(
+    connection: &mut Connection,
+    config: &SourceConfig,
+) -> Result<(LogEnd, BTreeMap<TableName, CatalogTable>)> {
+    let mut before = catalog::captured(connection, config).await?;
+    for _ in 0..STABLE_TRIES {
+        let end = server::log_end(connection).await?;
+        let after = catalog::captured(connection, config).await?;
+        if before == after {
+            return Ok((end, after));
+        }
+        before = after;
+    }
+    Err(Error::transient(ErrorKind::Schema, "tables change all the time: no moment without DDL was found")
+        .during("read the catalog")
+        .hint("start the pipeline when no migration runs"))
+}
+
+/// Holds the offset against the server that answers.
+async fn verify(config: &SourceConfig, offset: &Offset, lineage: &Lineage) -> Result<()> {
+    let refused = |message: String| {
+        Error::new(ErrorKind::Refused, message)
+            .during("resume")
+            .with("position", offset.scanned.log)
+            .with("gtid", &offset.scanned.gtid)
+            .hint("connect the server that the offset comes from, or start a new epoch with `tidegate offsets set`")
+    };
+    if !offset.lineage.same_log(lineage) {
+        let shown = |lineage: &Lineage| {
+            let Lineage::MariaDb { domain, server_id, log_base, .. } = lineage;
+            format!("domain {domain}, server_id {server_id}, log {log_base}")
+        };
+        let (ours, theirs) = (shown(&offset.lineage), shown(lineage));
+        return Err(refused(format!(
+            "the offset belongs to another server's log: {ours}; this one is {theirs}"
+        )));
+    }
+    let Lineage::MariaDb { witness: Some(witness), .. } = &offset.lineage else { return Ok(()) };
+    match question(config, witness).await? {
+        Testimony::Confirmed => Ok(()),
+        Testimony::Purged => {
+            tracing::warn!(gtid = %witness.gtid, "the log file of the last transaction is purged; resuming by GTID alone");
+            Ok(())
+        }
+        Testimony::Contradicted => Err(refused(format!(
+            "the log is another one than before: transaction {} is not where it was (server initialised anew, or RESET MASTER)",
+            witness.gtid
+        ))),
+    }
+}
+
+fn resume(
+    config: &Arc<SourceConfig>,
+    offset: Offset,
+    history: History,
+    mut tables: Tables,
+    journal: &Arc<dyn Journal>,
+    catalog: &BTreeMap<TableName, CatalogTable>,
+) -> Result<Started> {
+    let position = TxPosition { epoch: offset.epoch, log: offset.scanned.log };
+    let known: BTreeMap<TableUid, Arc<TableName>> =
+        offset.tables.iter().map(|(uid, name)| (*uid, name.clone())).collect();
+    let mut names: Vec<TableName> = catalog.keys().cloned().collect();
+    names.extend(known.values().map(|name| (**name).clone()).filter(|name| config.captures(name)));
+    names.sort();
+    names.dedup();
+    let mut changes: Vec<(usize, Arc<SchemaChange>)> = Vec::new();
+    for name in names {
+        let uid = journal.table_uid(&name)?;
+        let mut state = TableState::new(uid, name);
+        state.parked = offset.held.get(&uid).is_some_and(|held| held.reason == HeldReason::Parked);
+        state.generation = offset.snapshot.get(&uid).map_or(0, |progress| progress.generation);
+        let index = tables.add(state);
+        if let Some(change) = history.at(uid, position) {
+            changes.push((index, change.clone()));
+        }
+    }
+    let mut assembler = Assembler::new(config.clone(), journal.clone(), history, tables, offset.clone());
+    for (table, change) in changes {
+        assembler.hand_out(table, change);
+    }
+    let mut snapshots = Snapshots::new(config.clone(), journal.clone());
+    if config.snapshot != SnapshotMode::Latest {
+        for table in 0..assembler.tables().all().len() {
+            let state = &assembler.tables()[table];
+            match offset.snapshot.get(&state.uid) {
+                _ if state.parked => {}
+                Some(TableSnapshot { done: true, .. }) => {}
+                Some(_) => snapshots.resume(state.uid),
+                None if catalog.contains_key(&state.name) => snapshots.begin(&mut assembler, table, 1),
+                None => {}
+            }
+        }
+    } else {
+        // A snapshot that a person asked for goes on in any mode.
+        for (uid, _) in offset.snapshot.iter().filter(|(_, progress)| !progress.done) {
+            snapshots.resume(*uid);
+        }
+    }
+    Ok(Started { offset, assembler, snapshots })
+}
+
+impl Started {
+    /// Adds a table that the catalog has at the place where a new pipeline
+    /// starts.
+    fn introduce(
+        &mut self,
+        config: &SourceConfig,
+        journal: &dyn Journal,
+        table: &CatalogTable,
+    ) -> Result<()> {
+        let uid = journal.table_uid(&table.name)?;
+        let index = self.assembler.tables_mut().add(TableState::new(uid, table.name.clone()));
+        self.assembler.offset_mut().tables.insert(uid, Arc::new(table.name.clone()));
+        let name = &table.name;
+        let observed = match structure::listed(table) {
+            Ok(observed) => observed,
+            Err(obstacle) => {
+                self.assembler.park(
+                    index,
+                    format!("{obstacle}; change the column's type, then run `tidegate snapshot {name}`"),
+                );
+                return Ok(());
+            }
+        };
+        let position = self.assembler.at(self.assembler.offset().scanned.log);
+        self.assembler.change(index, observed, table.key.clone(), Some(table), position)?;
+        match (config.snapshot, table.snapshot_obstacle()) {
+            (SnapshotMode::Latest, _) => {}
+            (_, None) => self.snapshots.begin(&mut self.assembler, index, 1),
+            (_, Some(obstacle)) => self.assembler.park(
+                index,
+                format!("{obstacle}; mend that and run `tidegate snapshot {name}`, or set `source.snapshot.mode: latest`"),
+            ),
+        }
+        Ok(())
+    }
+}
