@@ -60,6 +60,7 @@ async fn mark(sink: &mut ObjectSink, begin: bool, generation: u64, at: u64) {
 }
 
 /// The readers' Python, if it is there.
+#[expect(clippy::print_stderr, reason = "a test that is skipped says so")]
 fn python() -> Option<PathBuf> {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../target/rig/venv/bin/python");
     if !path.exists() {
