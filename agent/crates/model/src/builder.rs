@@ -3,9 +3,9 @@
 use std::sync::Arc;
 
 use arrow::array::{
-    ArrayRef, BinaryBuilder, BooleanBufferBuilder, BooleanBuilder, Date32Builder, Decimal128Builder,
-    Float32Builder, Float64Builder, Int16Builder, Int32Builder, Int64Builder, RecordBatch, StringBuilder,
-    TimestampMicrosecondBuilder, UInt64Builder,
+    ArrayBuilder, ArrayRef, BinaryBuilder, BooleanBufferBuilder, BooleanBuilder, Date32Builder,
+    Decimal128Builder, Float32Builder, Float64Builder, Int16Builder, Int32Builder, Int64Builder, RecordBatch,
+    StringBuilder, TimestampMicrosecondBuilder, UInt64Builder,
 };
 use arrow::datatypes::{DataType as Physical, TimeUnit};
 
@@ -82,6 +82,26 @@ impl ColumnBuilder {
         each!(self, b => b.append_null());
     }
 
+    /// Bytes of the cells appended so far: values, offsets and validity. What the
+    /// allocator holds may be up to twice as much.
+    pub fn bytes(&self) -> usize {
+        let rows = match self {
+            Self::Boolean(b) => b.len().div_ceil(8),
+            Self::Int16(b) => b.len() * 2,
+            Self::Int32(b) => b.len() * 4,
+            Self::Int64(b) => b.len() * 8,
+            Self::UInt64(b) => b.len() * 8,
+            Self::Float32(b) => b.len() * 4,
+            Self::Float64(b) => b.len() * 8,
+            Self::Decimal(b) => b.len() * 16,
+            Self::Text(b) => b.len() * 4 + b.values_slice().len(),
+            Self::Binary(b) => b.len() * 4 + b.values_slice().len(),
+            Self::Date(b) => b.len() * 4,
+            Self::Timestamp(b) => b.len() * 8,
+        };
+        rows + each!(self, b => b.validity_slice().map_or(0, <[u8]>::len))
+    }
+
     /// The array built so far; the builder starts anew.
     pub fn finish(&mut self) -> ArrayRef {
         each!(self, b => Arc::new(b.finish()))
@@ -138,6 +158,13 @@ impl BatchBuilder {
     /// Events begun so far.
     pub fn events(&self) -> usize {
         self.events.len()
+    }
+
+    /// Bytes of the cells appended so far: what a byte budget should look at
+    /// between two events, since the log's bytes say little about a table of
+    /// many nulls. Costs a look at each column.
+    pub fn bytes(&self) -> usize {
+        self.columns.iter().map(ColumnBuilder::bytes).sum()
     }
 
     /// Later events belong to this transaction.
@@ -279,6 +306,20 @@ mod tests {
         assert_eq!(batch.cell(2, 1), Cell::Absent);
         assert_eq!(batch.cell(3, 1), Cell::Text("b"));
         assert_eq!(batch.rows_of(1), 1..3);
+    }
+
+    #[test]
+    fn bytes_count_cells_whether_null_or_not() {
+        let mut builder = BatchBuilder::new(table(), 1);
+        assert_eq!(builder.bytes(), 0);
+        for _ in 0..1000 {
+            builder.columns().iter_mut().for_each(ColumnBuilder::append_null);
+        }
+        assert!(builder.bytes() >= 1000 * (4 + 4), "{}", builder.bytes());
+        let ColumnBuilder::Text(notes) = &mut builder.columns()[1] else { panic!() };
+        let before = notes.values_slice().len();
+        notes.append_value("four");
+        assert_eq!(notes.values_slice().len(), before + 4);
     }
 
     #[test]

@@ -127,18 +127,26 @@ impl Charset {
     /// where the charset is a part of UTF-8.
     pub fn decode(self, bytes: &[u8]) -> Option<Cow<'_, str>> {
         match self {
-            Self::Utf8mb4 => std::str::from_utf8(bytes).ok().map(Cow::Borrowed),
-            Self::Utf8mb3 => {
-                let text = std::str::from_utf8(bytes).ok()?;
-                text.bytes().all(|byte| byte < 0xf0).then_some(Cow::Borrowed(text))
+            Self::Latin1 if !bytes.is_ascii() => {
+                Some(Cow::Owned(bytes.iter().copied().map(latin1_char).collect()))
             }
-            Self::Ascii => bytes.is_ascii().then(|| std::str::from_utf8(bytes).ok().map(Cow::Borrowed))?,
-            Self::Latin1 => Some(match std::str::from_utf8(bytes) {
-                Ok(text) if bytes.is_ascii() => Cow::Borrowed(text),
-                _ => Cow::Owned(bytes.iter().copied().map(latin1_char).collect()),
-            }),
-            Self::Binary | Self::Other(_) | Self::Unknown(_) => None,
+            Self::Latin1 => Self::Ascii.decode_utf8(bytes).map(Cow::Borrowed),
+            charset => charset.decode_utf8(bytes).map(Cow::Borrowed),
         }
+    }
+
+    /// The same for the charsets that are a part of UTF-8; `None` for others.
+    #[inline]
+    pub(crate) fn decode_utf8(self, bytes: &[u8]) -> Option<&str> {
+        let text = std::str::from_utf8(bytes).ok()?;
+        let is_valid = match self {
+            Self::Utf8mb4 => true,
+            // A character of four bytes begins with F0 or more.
+            Self::Utf8mb3 => text.bytes().all(|byte| byte < 0xf0),
+            Self::Ascii => text.is_ascii(),
+            Self::Latin1 | Self::Binary | Self::Other(_) | Self::Unknown(_) => false,
+        };
+        is_valid.then_some(text)
     }
 
     /// The text of a statement: what is not valid in the charset is replaced.
@@ -151,12 +159,10 @@ impl Charset {
     /// # Errors
     /// When the writer fails.
     pub(crate) fn write_latin1(bytes: &[u8], out: &mut impl Write) -> fmt::Result {
-        if bytes.is_ascii()
-            && let Ok(text) = std::str::from_utf8(bytes)
-        {
-            return out.write_str(text);
+        match Self::Ascii.decode_utf8(bytes) {
+            Some(text) => out.write_str(text),
+            None => bytes.iter().try_for_each(|&byte| out.write_char(latin1_char(byte))),
         }
-        bytes.iter().try_for_each(|&byte| out.write_char(latin1_char(byte)))
     }
 }
 

@@ -138,11 +138,11 @@ fn a_streams_first_rotate_carries_a_checksum_in_its_name() {
 /// The map of a table in a capture.
 fn map_of(name: &str, table: &str) -> TableMap {
     let events = decoded(capture(name));
-    let maps = events.iter().filter_map(|decoded| match &decoded.event {
+    let mut maps = events.iter().filter_map(|decoded| match &decoded.event {
         Event::TableMap(map) if map.names().unwrap().1 == table => Some(TableMap::parse(map).unwrap()),
         _ => None,
     });
-    maps.last().unwrap_or_else(|| panic!("{table} has a map"))
+    maps.next_back().unwrap_or_else(|| panic!("{table} has a map"))
 }
 
 #[test]

@@ -15,9 +15,9 @@ use crate::binlog::{Bytes, Malformed};
 
 /// Bytes of a group of 0 to 9 digits.
 const GROUP_BYTES: [usize; 10] = [0, 1, 1, 2, 2, 3, 3, 4, 4, 4];
-const NINE: i128 = 1_000_000_000;
-/// Bytes of the longest DECIMAL: 65 digits.
-const CELL_MAX: usize = 32;
+/// Powers of ten by the digits of a group.
+const POWERS: [u32; 10] =
+    [1, 10, 100, 1_000, 10_000, 100_000, 1_000_000, 10_000_000, 100_000_000, 1_000_000_000];
 
 /// A column of DECIMAL(precision, scale).
 #[derive(Debug, Clone, Copy)]
@@ -40,8 +40,7 @@ impl Decimal {
         let (precision, scale) = (usize::from(precision), usize::from(scale));
         let integral = precision.checked_sub(scale).filter(|_| (1..=65).contains(&precision))?;
         let size = |digits: usize| digits / 9 * 4 + GROUP_BYTES[digits % 9];
-        let bytes = size(integral) + size(scale);
-        (bytes <= CELL_MAX).then_some(Self { integral, scale, bytes, as_text: precision > 38 })
+        Some(Self { integral, scale, bytes: size(integral) + size(scale), as_text: precision > 38 })
     }
 
     /// Bytes of a cell in the log.
@@ -56,25 +55,14 @@ impl Decimal {
         out: &mut ColumnBuilder,
     ) -> Result<(), CellError> {
         let cell = bytes.take(self.bytes, "DECIMAL")?;
-        let mut buffer = [0; CELL_MAX];
-        let digits = buffer.get_mut(..cell.len()).ok_or(WHAT)?;
-        digits.copy_from_slice(cell);
-        let first = digits.first_mut().ok_or(WHAT)?;
-        let negative = *first & 0x80 == 0;
-        *first ^= 0x80;
-        if negative {
-            digits.iter_mut().for_each(|byte| *byte = !*byte);
-        }
-        let mut groups = Groups { bytes: Bytes(digits), next: 0, integral: self.integral, scale: self.scale };
+        let negative = cell.first().ok_or(WHAT)? & 0x80 == 0;
+        let mut groups = Groups::new(self, cell, negative);
         match out {
             ColumnBuilder::Decimal(out) if !self.as_text => {
+                // 38 digits at most, each group below its power of ten: it cannot overflow.
                 let mut value: i128 = 0;
                 while let Some((group, width)) = groups.next()? {
-                    let step = if width == 9 { NINE } else { 10_i128.pow(width as u32) };
-                    value = value
-                        .checked_mul(step)
-                        .and_then(|value| value.checked_add(group.into()))
-                        .ok_or(WHAT)?;
+                    value = value * i128::from(POWERS[width]) + i128::from(group);
                 }
                 out.append_value(if negative { -value } else { value });
                 Ok(())
@@ -132,20 +120,27 @@ impl Decimal {
     }
 }
 
-/// The digit groups of a cell whose sign is undone.
+/// The digit groups of a cell, its sign undone on the way.
 struct Groups<'a> {
     bytes: Bytes<'a>,
+    /// All bits of a negative number's bytes are inverted.
+    invert: u32,
     next: usize,
     integral: usize,
-    scale: usize,
+    total: usize,
 }
 
-impl Groups<'_> {
+impl<'a> Groups<'a> {
+    fn new(decimal: &Decimal, cell: &'a [u8], negative: bool) -> Self {
+        let invert = if negative { u32::MAX } else { 0 };
+        let total = decimal.integral + decimal.scale;
+        Self { bytes: Bytes(cell), invert, next: 0, integral: decimal.integral, total }
+    }
+
     /// The next group's value and its number of digits.
     #[inline]
     fn next(&mut self) -> Result<Option<(u32, usize)>, Malformed> {
-        let total = self.integral + self.scale;
-        let width = if self.next == total {
+        let width = if self.next == self.total {
             return Ok(None);
         } else if self.next < self.integral {
             // The first group holds what is left over from nines.
@@ -154,14 +149,15 @@ impl Groups<'_> {
                 rest => rest,
             }
         } else {
-            (total - self.next).min(9)
+            (self.total - self.next).min(9)
         };
+        let size = GROUP_BYTES[width];
+        let bytes = self.bytes.take(size, "DECIMAL")?;
+        let raw = bytes.iter().fold(0, |value: u32, &byte| value << 8 | u32::from(byte));
+        // The very first bit is inverted once more.
+        let first = if self.next == 0 { 0x80 << (8 * (size - 1)) } else { 0 };
+        let value = (raw ^ self.invert ^ first) & (u32::MAX >> (32 - 8 * size));
         self.next += width;
-        let bytes = self.bytes.take(GROUP_BYTES[width], "DECIMAL")?;
-        let value = bytes.iter().fold(0, |value: u32, &byte| value << 8 | u32::from(byte));
-        if value >= 10_u32.pow(width as u32) {
-            return Err(WHAT);
-        }
-        Ok(Some((value, width)))
+        if value < POWERS[width] { Ok(Some((value, width))) } else { Err(WHAT) }
     }
 }

@@ -1,8 +1,7 @@
 //! Row events into a batch.
 
 use tidegate_model::{
-    BatchBuilder, Column, ColumnBuilder, Error, ErrorKind, Image, Operation, Refusal, RefusalCode, Result,
-    TableVersion,
+    BatchBuilder, Column, Error, ErrorKind, Image, Operation, Refusal, RefusalCode, Result, TableVersion,
 };
 
 use super::ROW_BYTES_MAX;
@@ -85,13 +84,13 @@ impl TableCodec {
         debug_assert!(builder.table().version == self.version.version, "a batch of another version");
         let mut decoded = RowsDecoded::default();
         if rows.width != self.cells.len() || builder.columns().len() != self.cells.len() {
-            return Err(self.fail(Malformed("row event, of another number of columns than its map"), None));
+            return Err(self.fail(TOO_FEW.into()));
         }
         let first = Present::new(rows.present, rows.width);
         let second = Present::new(rows.present_after, rows.width);
         // Every other change takes at least the byte of its null bitmap.
         if first.count + second.count == 0 {
-            return Err(self.fail(Malformed("row event, with no column in its images"), None));
+            return Err(self.fail(Malformed("row event, with no column in its images").into()));
         }
         let (operation, image) = match rows.kind {
             RowsKind::Write => (Operation::Insert, Image::After),
@@ -102,21 +101,22 @@ impl TableCodec {
         while !bytes.is_empty() {
             decoded.changes += 1;
             let Some((idx, table_idx)) = next() else {
-                self.skip_image(&first, &mut bytes)?;
+                let mut skipped = self.skip_image(&first, &mut bytes);
                 if rows.kind == RowsKind::Update {
-                    self.skip_image(&second, &mut bytes)?;
+                    skipped = skipped.and_then(|()| self.skip_image(&second, &mut bytes));
                 }
+                skipped.map_err(|fault| self.fail(fault))?;
                 continue;
             };
             decoded.appended += 1;
             builder.event(operation, idx, table_idx);
             let mut texts = Texts::default();
-            self.append_image(&first, &mut bytes, builder, &mut texts)?;
-            builder.row(image);
+            let mut appended = self.append_image(&first, image, &mut bytes, builder, &mut texts);
             if rows.kind == RowsKind::Update {
-                self.append_image(&second, &mut bytes, builder, &mut texts)?;
-                builder.row(Image::After);
+                appended = appended
+                    .and_then(|()| self.append_image(&second, Image::After, &mut bytes, builder, &mut texts));
             }
+            appended.map_err(|fault| self.fail(fault))?;
             texts.refuse(&self.version, builder);
         }
         Ok(decoded)
@@ -127,74 +127,48 @@ impl TableCodec {
     fn append_image(
         &self,
         present: &Present<'_>,
+        image: Image,
         bytes: &mut Bytes<'_>,
         builder: &mut BatchBuilder,
         texts: &mut Texts,
-    ) -> Result<()> {
+    ) -> Result<(), Fault> {
         let before = bytes.0.len();
-        let nulls = bytes.take(present.count.div_ceil(8), "null bitmap").map_err(|m| self.fail(m, None))?;
+        let nulls = bytes.take(present.count.div_ceil(8), "null bitmap")?;
         let row = builder.rows() as u32;
-        if present.count == self.cells.len() {
-            for (index, (cell, out)) in self.cells.iter().zip(builder.columns()).enumerate() {
-                self.append_cell(index, cell, is_set(nulls, index), bytes, out, row, texts)?;
+        let all = present.count == self.cells.len();
+        let mut sent = 0;
+        for (index, cell) in self.cells.iter().enumerate() {
+            if !all && !is_set(present.bits, index) {
+                builder.absent(index);
+                continue;
             }
-        } else {
-            let mut sent = 0;
-            for (index, cell) in self.cells.iter().enumerate() {
-                if !is_set(present.bits, index) {
-                    builder.absent(index);
-                    continue;
-                }
-                let out = &mut builder.columns()[index];
-                self.append_cell(index, cell, is_set(nulls, sent), bytes, out, row, texts)?;
-                sent += 1;
-            }
-        }
-        if before - bytes.0.len() > ROW_BYTES_MAX {
-            return Err(Error::new(ErrorKind::Unsupported, "a row is longer than the agent takes")
-                .during("read row event")
-                .with("table", &self.version.name)
-                .with("bytes", before - bytes.0.len())
-                .with("limit", ROW_BYTES_MAX));
-        }
-        Ok(())
-    }
-
-    #[inline]
-    #[expect(clippy::too_many_arguments, reason = "the hot loop's state, kept in registers")]
-    fn append_cell(
-        &self,
-        index: usize,
-        cell: &CellCodec,
-        is_null: bool,
-        bytes: &mut Bytes<'_>,
-        out: &mut ColumnBuilder,
-        row: u32,
-        texts: &mut Texts,
-    ) -> Result<()> {
-        if is_null {
-            out.append_null();
-            return Ok(());
-        }
-        match cell.append_wire(bytes, out) {
-            Ok(()) => Ok(()),
-            Err(CellError::Refused(refused)) => {
+            let Some(out) = builder.columns().get_mut(index) else { return Err(TOO_FEW.into()) };
+            if is_set(nulls, sent) {
                 out.append_null();
-                texts.note(row, index, *refused);
-                Ok(())
+            } else if let Err(error) = cell.append_wire(bytes, out) {
+                match error {
+                    CellError::Refused(refused) => {
+                        out.append_null();
+                        texts.note(row, index, *refused);
+                    }
+                    CellError::Malformed(malformed) => return Err(Fault::Cell(malformed, index)),
+                }
             }
-            Err(CellError::Malformed(malformed)) => Err(self.fail(malformed, Some(index))),
+            sent += 1;
         }
+        builder.row(image);
+        let length = before - bytes.0.len();
+        if length > ROW_BYTES_MAX { Err(Fault::TooLong(length)) } else { Ok(()) }
     }
 
     /// Reads over one image.
-    fn skip_image(&self, present: &Present<'_>, bytes: &mut Bytes<'_>) -> Result<()> {
-        let nulls = bytes.take(present.count.div_ceil(8), "null bitmap").map_err(|m| self.fail(m, None))?;
+    fn skip_image(&self, present: &Present<'_>, bytes: &mut Bytes<'_>) -> Result<(), Fault> {
+        let nulls = bytes.take(present.count.div_ceil(8), "null bitmap")?;
         let mut sent = 0;
         for (index, wire) in self.wires.iter().enumerate() {
             if is_set(present.bits, index) {
                 if !is_set(nulls, sent) {
-                    skip_cell(*wire, bytes).map_err(|malformed| self.fail(malformed, Some(index)))?;
+                    skip_cell(*wire, bytes).map_err(|malformed| Fault::Cell(malformed, index))?;
                 }
                 sent += 1;
             }
@@ -203,14 +177,43 @@ impl TableCodec {
     }
 
     #[cold]
-    fn fail(&self, malformed: Malformed, column: Option<usize>) -> Error {
-        let error = Error::new(ErrorKind::Corrupt, malformed.to_string())
-            .during("read row event")
-            .with("table", &self.version.name);
-        match column.and_then(|index| self.version.columns.get(index)) {
-            Some(column) => error.with("column", &column.name),
-            None => error,
+    fn fail(&self, fault: Fault) -> Error {
+        let error = match &fault {
+            Fault::Rows(malformed) | Fault::Cell(malformed, _) => {
+                Error::new(ErrorKind::Corrupt, malformed.to_string())
+            }
+            Fault::TooLong(bytes) => {
+                Error::new(ErrorKind::Unsupported, "a row is longer than the agent takes")
+                    .with("bytes", bytes)
+                    .with("limit", ROW_BYTES_MAX)
+            }
+        };
+        let error = error.during("read row event").with("table", &self.version.name);
+        match fault {
+            Fault::Cell(_, index) => match self.version.columns.get(index) {
+                Some(column) => error.with("column", &column.name),
+                None => error,
+            },
+            _ => error,
         }
+    }
+}
+
+const TOO_FEW: Malformed = Malformed("row event, of another number of columns than its map");
+
+/// What is wrong with an event's images. Small: it travels through the hot path.
+enum Fault {
+    /// The event as a whole.
+    Rows(Malformed),
+    /// The cell of the column of this index.
+    Cell(Malformed, usize),
+    /// An image of this many bytes.
+    TooLong(usize),
+}
+
+impl From<Malformed> for Fault {
+    fn from(malformed: Malformed) -> Self {
+        Self::Rows(malformed)
     }
 }
 

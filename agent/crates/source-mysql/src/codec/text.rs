@@ -17,7 +17,7 @@ pub(super) fn append(charset: Charset, bytes: &[u8], out: &mut ColumnBuilder) ->
         out.append_value("");
         return Ok(());
     }
-    let Some(text) = charset.decode(bytes) else {
+    let Some(text) = charset.decode_utf8(bytes) else {
         return Err(CellError::refused("text is not valid in its charset", hex(bytes)));
     };
     out.append_value(text);
