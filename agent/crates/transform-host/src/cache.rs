@@ -81,7 +81,9 @@ impl Cache {
     }
 
     fn try_write(&self, path: &Path, code: &[u8]) -> io::Result<()> {
-        let temporary = path.with_extension(format!("{}.tmp", std::process::id()));
+        // One name a file, so that a crash leaves one at most; should two processes write it at
+        // once, the MAC tells.
+        let temporary = path.with_extension("tmp");
         let written = (|| {
             let mut file =
                 OpenOptions::new().write(true).create(true).truncate(true).mode(0o600).open(&temporary)?;

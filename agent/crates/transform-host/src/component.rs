@@ -112,7 +112,7 @@ fn compile(bytes: &[u8], digest: &Digest, engine: &Engine, cache: Option<&Cache>
     Ok(component)
 }
 
-#[allow(unsafe_code)]
+#[expect(unsafe_code, reason = "native code cannot be loaded otherwise")]
 fn deserialize(engine: &Engine, code: &[u8]) -> wasmtime::Result<Component> {
     // SAFETY: the engine runs these bytes unchecked, so they must be what
     // `Component::serialize` gave. `Cache::read` returns only bytes whose MAC,

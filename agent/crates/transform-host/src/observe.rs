@@ -62,14 +62,12 @@ impl Observer {
             GuestText::Withhold => String::new(),
             GuestText::Show => printable(message),
         };
-        tracing::info!(
-            transform = %self.transform,
-            level,
-            bytes = message.len(),
-            suppressed = self.suppressed,
-            text,
-            "log line of a transform"
-        );
+        let (transform, bytes, suppressed) = (&self.transform, message.len(), self.suppressed);
+        if matches!(level, "warn" | "error") || self.text == GuestText::Show {
+            tracing::warn!(%transform, level, bytes, suppressed, text, "log line of a transform");
+        } else {
+            tracing::debug!(%transform, level, bytes, suppressed, text, "log line of a transform");
+        }
     }
 
     /// Changes a metric; a name beyond the cap is ignored.
