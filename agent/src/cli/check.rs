@@ -102,7 +102,8 @@ fn module(pipeline: &PipelineConfig, transform: &TransformConfig) -> Verdict {
         options.config = serde_json::from_str(transform.config_json.expose())
             .map_err(|_| Error::new(ErrorKind::Config, "the module's configuration has no JSON form"))?;
         options.memory_limit = usize::try_from(transform.memory_bytes).unwrap_or(usize::MAX);
-        let loaded = WasmTransform::load(options)?;
+        let loaded =
+            WasmTransform::load(options).map_err(|error| error.with("path", transform.module.display()))?;
         Ok(format!("loads, digest {}", loaded.digest().short()))
     };
     verdict(pipeline, format!("transform '{}'", transform.name), load())

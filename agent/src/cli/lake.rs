@@ -1,11 +1,12 @@
 //! `tidegate lake`: what is committed in a lake, read from its log alone.
 
 use clap::{Args, Subcommand};
+use serde::Serialize;
 use tidegate_format::FileRecord;
 use tidegate_model::{Error, ErrorKind, Result, TableName};
 use tidegate_sink_object::{Lake, Latest};
 
-use super::output::{json, line, table, thousands};
+use super::output::{json, line, table, talk, thousands};
 use super::target::Target;
 use super::{Format, runtime};
 use crate::config::resolve::SinkKind;
@@ -110,8 +111,36 @@ fn show_files(lake: &Lake, files: &[FileRecord], format: Format) -> Result<()> {
     )
 }
 
-fn show_queries(latest: &Latest, _format: Format) -> Result<()> {
-    line(format_args!("{latest:?}"))
+/// What a reader can run as it is.
+#[derive(Debug, Serialize)]
+struct Queries<'a> {
+    duckdb: String,
+    pyarrow: String,
+    /// Empty: the table has no key, and the queries return every event.
+    key: &'a [String],
+    diverges: Option<&'a str>,
+}
+
+fn show_queries(latest: &Latest, format: Format) -> Result<()> {
+    let queries = Queries {
+        duckdb: latest.duckdb(),
+        pyarrow: latest.pyarrow(),
+        key: latest.key(),
+        diverges: latest.diverges(),
+    };
+    if let Some(why) = queries.diverges {
+        talk(format_args!("warning: {why}"));
+    }
+    if queries.key.is_empty() {
+        talk("warning: the table has no key, so the queries return every event");
+    }
+    if format.json {
+        return json(&queries);
+    }
+    line("-- DuckDB")?;
+    line(queries.duckdb)?;
+    line("\n# Python with pyarrow")?;
+    line(queries.pyarrow)
 }
 
 fn table_name(text: &str) -> Result<TableName> {

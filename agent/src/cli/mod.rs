@@ -43,7 +43,7 @@ pub struct Arguments {
 #[derive(Debug, Clone, Args)]
 struct TargetArguments {
     /// Pipeline file
-    #[arg(short, long, global = true, value_name = "FILE", env = "TIDEGATE_CONFIG")]
+    #[arg(short, long, global = true, value_name = "FILE", env = "TIDEGATE_CONFIG", hide_env_values = true)]
     config: Option<PathBuf>,
     /// Address of a running agent, instead of a pipeline file
     #[arg(long, global = true, value_name = "URL")]

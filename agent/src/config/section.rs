@@ -206,7 +206,12 @@ impl<'a> Section<'a> {
             Some(near) => format!("did you mean '{near}'?"),
             None => format!("write {}", names.join(", or ")),
         };
-        self.problem(node.line, format!("'{place}' has no such value"), hint);
+        // As it was written: what a reference led to may be a secret in the wrong place.
+        let written = match &node.value {
+            Value::Text(text) => text.as_str(),
+            _ => "",
+        };
+        self.problem(node.line, format!("'{place}' cannot be '{written}'"), hint);
         None
     }
 

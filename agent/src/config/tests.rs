@@ -245,8 +245,8 @@ fn a_value_of_another_kind_is_told() {
     check_source("port: 0", &["2: 'source.port' must be a whole number from 1 to 65535"]);
     check_source("port: 99999", &["2: 'source.port' must be a whole number from 1 to 65535"]);
     check_source("server_id: -1", &["2: 'source.server_id' must be a whole number from 1 to"]);
-    check_source("tls: verify", &["2: 'source.tls' has no such value (hint: write disable, or require"]);
-    check_source("tls: requir", &["2: 'source.tls' has no such value (hint: did you mean 'require'?)"]);
+    check_source("tls: verify", &["2: 'source.tls' cannot be 'verify' (hint: write disable, or require"]);
+    check_source("tls: requir", &["2: 'source.tls' cannot be 'requir' (hint: did you mean 'require'?)"]);
     check_source("snapshot: { chunk_rows: 10001 }", &["2: 'source.snapshot.chunk_rows' must be a whole"]);
     check_source("password: 12345", &["2: 'source.password' must be text, not a number (hint: put quotes"]);
     check(&MINIMAL.replace("shop.orders", "orders"), &["2: 'source.tables[]' must be a schema and a table"]);
@@ -282,7 +282,7 @@ fn references_and_secrets() {
     check_source("password: '${file:missing}'", &["2: 'source.password': '"]);
     check_source("password: '${vault:x}'", &["2: 'source.password': '${vault:x}' is no reference"]);
     // What a reference led to is never quoted, whatever is wrong with it.
-    check_source("tls: '${env:PASSWORD}'", &["2: 'source.tls' has no such value"]);
+    check_source("tls: '${env:PASSWORD}'", &["2: 'source.tls' cannot be '${env:PASSWORD}'"]);
     check_source("port: '${env:PASSWORD}'", &["2: 'source.port' must be a whole number"]);
     check(
         &MINIMAL.replace("pipeline: shop", "pipeline: ${env:PASSWORD}!"),
@@ -304,12 +304,12 @@ fn all_problems_are_told_at_once_in_the_order_of_the_file() {
         &[
             "1: unknown key 'pipelin' (hint: did you mean 'pipeline'?)",
             "1: 'pipeline' is missing",
-            "3: 'source.type' has no such value (hint: write mariadb)",
+            "3: 'source.type' cannot be 'oracle' (hint: write mariadb)",
             "3: 'user' is missing in 'source'",
             "4: unknown key 'prt' in 'source' (hint: did you mean 'port'?)",
             "5: 'source.tables[]' must be a schema and a table",
             "6: 'source.heartbeat' must be a duration",
-            "8: 'sinks[].type' has no such value",
+            "8: 'sinks[].type' cannot be 'files'",
         ],
     );
 }

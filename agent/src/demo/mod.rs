@@ -63,7 +63,7 @@ async fn play(size: Size) -> Result<()> {
     step("changing the shop while the agent watches")?;
     for (what, sql) in shop::live_changes(size) {
         show::change(what, &sql)?;
-        stage.sql(&sql)?;
+        stage.sql(&format!("USE shop; {sql}"))?;
         sleep(Duration::from_millis(300)).await;
     }
     let position: GtidSet = stage.sql("SELECT @@gtid_binlog_pos")?.trim().parse()?;

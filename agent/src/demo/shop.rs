@@ -20,10 +20,11 @@ pub(super) const TABLES: [(&str, &[&str]); 3] =
 
 /// What the mapping transform is told: better names, and an address that nobody
 /// downstream needs in full.
-pub(super) const MAPPING: &str = "\
-      per_table:
-        shop.customers: { rename: { cust_nm: customer_name }, mask: { email: { keep_last: 12 } } }
-        shop.orders: { rename: { cust_id: customer_id } }";
+pub(super) const MAPPING: [&str; 3] = [
+    "per_table:",
+    "  shop.customers: { rename: { cust_nm: customer_name }, mask: { email: { keep_last: 12 } } }",
+    "  shop.orders: { rename: { cust_id: customer_id } }",
+];
 
 const NAMES: &str = "'Ada Lovelace','Grace Hopper','Edsger Dijkstra','Barbara Liskov','Donald Knuth','Radia Perlman','Tony Hoare','Frances Allen'";
 const CITIES: &str = "'London','New York','Nuenen','Boston','Stanford','Portsmouth','Colombo','Peru'";
@@ -53,40 +54,38 @@ INSERT INTO customers (cust_nm, email, city, since)
     )
 }
 
-/// What happens while the agent watches, each with a line about it.
+/// What happens in the database `shop` while the agent watches, each with a line
+/// about it.
 pub(super) fn live_changes(size: Size) -> Vec<(&'static str, String)> {
     let Size { customers, orders, live } = size;
     let (next, after) = (orders + 1, orders + live);
     vec![
-        ("new orders come in", format!("USE shop; {}", new_orders(next, after, customers))),
+        ("new orders come in", new_orders(next, after, customers)),
         (
             "orders are paid and shipped",
-            format!(
-                "UPDATE shop.orders SET status = 'shipped' WHERE status = 'paid' ORDER BY id LIMIT {live}"
-            ),
+            format!("UPDATE orders SET status = 'shipped' WHERE status = 'paid' ORDER BY id LIMIT {live}"),
         ),
         (
             "a customer moves and gets another address",
-            "UPDATE shop.customers SET city = 'Malmö', email = 'ada.lovelace@example.com' WHERE id = 8"
-                .to_owned(),
+            "UPDATE customers SET city = 'Malmö', email = 'ada.lovelace@example.com' WHERE id = 8".to_owned(),
         ),
         (
             "cancelled orders are removed",
             format!(
-                "BEGIN; DELETE i FROM shop.items i JOIN shop.orders o ON o.id = i.order_id \
+                "BEGIN; DELETE i FROM items i JOIN orders o ON o.id = i.order_id \
                  WHERE o.status = 'cancelled' AND o.id <= {live};
-DELETE FROM shop.orders WHERE status = 'cancelled' AND id <= {live}; COMMIT"
+DELETE FROM orders WHERE status = 'cancelled' AND id <= {live}; COMMIT"
             ),
         ),
         (
             "the schema changes",
-            "ALTER TABLE shop.orders ADD COLUMN channel VARCHAR(12) NOT NULL DEFAULT 'web' AFTER status"
+            "ALTER TABLE orders ADD COLUMN channel VARCHAR(12) NOT NULL DEFAULT 'web' AFTER status"
                 .to_owned(),
         ),
         (
             "orders come in by the new app",
             format!(
-                "INSERT INTO shop.orders (cust_id, status, channel, total, placed_at) \
+                "INSERT INTO orders (cust_id, status, channel, total, placed_at) \
                  SELECT 1 + seq % {customers}, 'new', 'app', 9.90 + seq, NOW(6) FROM seq_1_to_{live}"
             ),
         ),

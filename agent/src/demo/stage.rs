@@ -89,8 +89,8 @@ impl Stage {
         let port = self.server.port;
         let transforms = match std::env::var(TRANSFORM) {
             Ok(module) if Path::new(&module).exists() => format!(
-                "transforms:\n  - name: mapping\n    module: {module}\n    config:\n{}\n",
-                shop::MAPPING
+                "transforms:\n  - name: mapping\n    module: {module}\n    config:\n{}",
+                shop::MAPPING.map(|line| format!("      {line}\n")).concat()
             ),
             _ => String::new(),
         };
