@@ -61,7 +61,7 @@ impl ObjectSinkConfig {
             max_file_rows: 10_000_000,
             max_file_bytes: 256 << 20,
             memory_bytes: 16 << 20,
-            max_open_files: 32,
+            max_open_files: 128,
         }
     }
 

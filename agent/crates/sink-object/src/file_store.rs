@@ -7,9 +7,11 @@
 //! power cut. The temporary folder lies in the lake since neither call crosses
 //! file systems, and apart from the data since a glob must not find its files.
 
+use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
+use std::sync::{Mutex, PoisonError};
 
 use async_trait::async_trait;
 use rustix::fs::{CWD, RenameFlags};
@@ -23,17 +25,20 @@ use crate::layout::{OWN_FOLDER, TEMPORARY};
 use crate::store::{KeyVisitor, Put, Store};
 
 /// Objects as files below a folder.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct FileStore {
     root: PathBuf,
     writer: String,
+    /// Folders that this process has flushed into their parents: one that was
+    /// merely found may be another process's, not flushed yet.
+    durable: Mutex<HashSet<PathBuf>>,
 }
 
 impl FileStore {
     /// A store in `root`, which need not exist yet; `writer` marks its temporary
     /// files.
     pub fn new(root: PathBuf, writer: impl Into<String>) -> Self {
-        Self { root, writer: writer.into() }
+        Self { root, writer: writer.into(), durable: Mutex::default() }
     }
 
     fn path(&self, key: &str) -> PathBuf {
@@ -44,10 +49,27 @@ impl FileStore {
         self.path(TEMPORARY).join(format!("{}-{}", self.writer, Uuid::new_v4()))
     }
 
+    /// Makes a folder and those above it up to the root's parent, each durable
+    /// in the one above.
+    fn make_folder(&self, folder: &Path) -> Result<()> {
+        let mut durable = self.durable.lock().unwrap_or_else(PoisonError::into_inner);
+        if durable.contains(folder) && folder.is_dir() {
+            return Ok(());
+        }
+        fs::create_dir_all(folder).map_err(|error| io_error("make a folder of the lake", folder, error))?;
+        for ancestor in folder.ancestors().take_while(|ancestor| ancestor.starts_with(&self.root)) {
+            // A relative root of one part lies in the current folder.
+            let above = parent(ancestor);
+            flush_folder(if above.as_os_str().is_empty() { Path::new(".") } else { above })?;
+        }
+        durable.insert(folder.to_owned());
+        Ok(())
+    }
+
     /// Fills a flushed temporary file and gives it its name. False: the name is taken.
     fn publish(&self, key: &str, fill: impl FnOnce(&Path) -> io::Result<()>) -> Result<bool> {
         let temporary = self.temporary();
-        make_folders(&self.root, parent(&temporary))?;
+        self.make_folder(parent(&temporary))?;
         let named = fill(&temporary)
             .map_err(|error| io_error("write a temporary file", &temporary, error))
             .and_then(|()| self.rename(&temporary, key));
@@ -63,7 +85,7 @@ impl FileStore {
     fn rename(&self, from: &Path, key: &str) -> Result<bool> {
         let to = self.path(key);
         let fault = |error: io::Error| io_error("name an object", &to, error);
-        make_folders(&self.root, parent(&to))?;
+        self.make_folder(parent(&to))?;
         let renamed = rename_no_replace(from, &to);
         let created = match renamed {
             Ok(()) => true,
@@ -128,7 +150,7 @@ impl Store for FileStore {
     async fn put_file(&self, key: &str, file: &Path) -> Result<()> {
         blocking(|| {
             let to = self.path(key);
-            make_folders(&self.root, parent(&to))?;
+            self.make_folder(parent(&to))?;
             match rename_no_replace(file, &to) {
                 Ok(()) => flush_folder(parent(&to)),
                 // Another file system: copy, then name the copy.
@@ -195,20 +217,6 @@ fn rename_no_replace(from: &Path, to: &Path) -> io::Result<()> {
         }
         other => Ok(other?),
     }
-}
-
-/// Makes a folder and those above it, each durable in its parent.
-fn make_folders(root: &Path, folder: &Path) -> Result<()> {
-    if folder.is_dir() {
-        return Ok(());
-    }
-    let fault = |error| io_error("make a folder of the lake", folder, error);
-    fs::create_dir_all(folder).map_err(fault)?;
-    let made = folder.ancestors().take_while(|ancestor| ancestor.starts_with(root));
-    for ancestor in made {
-        flush_folder(ancestor)?;
-    }
-    root.parent().filter(|above| above.is_dir()).map_or(Ok(()), flush_folder)
 }
 
 fn flush_folder(folder: &Path) -> Result<()> {

@@ -49,10 +49,10 @@ impl LinesFile {
         self.written + self.buffer.len() as u64
     }
 
-    /// Ends the file; not flushed to disk yet.
-    pub(crate) fn finish(mut self) -> Result<File> {
+    /// Ends the file, not flushed to disk yet; returns its size.
+    pub(crate) fn finish(mut self) -> Result<u64> {
         self.drain(0)?;
-        Ok(self.file)
+        Ok(self.written)
     }
 
     /// Writes the buffer out when it holds more than `over` bytes. One large

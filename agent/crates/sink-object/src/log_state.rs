@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 
 use tidegate_format::{
     EdgeRecord, EntryKind, FileRecord, LogEntry, LogSnapshot, SnapshotMarkRecord, TargetChangeRecord,
-    WriterChangeRecord, WriterMarkRecord, WriterRecord, name::table_text, record::Record,
+    WriterChangeRecord, WriterMarkRecord, WriterRecord, record::Record,
 };
 use tidegate_model::{Error, ErrorKind, Result, TableName};
 use uuid::Uuid;
@@ -20,6 +20,8 @@ pub struct LogState {
     number: u64,
     writers: BTreeMap<String, WriterRecord>,
     changes: Vec<WriterChangeRecord>,
+    /// Index of each target's last change.
+    current: BTreeMap<TableName, usize>,
     marks: BTreeMap<(String, u64, bool), SnapshotMarkRecord>,
 }
 
@@ -51,13 +53,7 @@ impl LogState {
 
     /// The last change of a target: its current version.
     pub fn current(&self, target: &TableName) -> Option<&TargetChangeRecord> {
-        self.changes_of(target).last().map(|c| &c.change)
-    }
-
-    /// The current version of the target whose [`table_text`] this is.
-    pub(crate) fn current_version(&self, table: &str) -> Option<u64> {
-        let of_table = |c: &&WriterChangeRecord| table_text(&(&c.change.after.name).into()) == table;
-        self.changes.iter().rev().find(of_table).map(|c| c.change.after.target_version)
+        self.current.get(target).map(|&index| &self.changes[index].change)
     }
 
     /// True when a change of this id was applied.
@@ -125,10 +121,11 @@ impl LogState {
         }
         for change in &entry.target_changes {
             let table = TableName::from(&change.after.name);
-            let base = self.changes_of(&table).last().map(|c| c.change.after.target_version);
+            let base = self.current(&table).map(|current| current.after.target_version);
             if change.base != base || change.after.target_version != base.unwrap_or(0) + 1 {
                 return damaged("a target's versions do not follow each other");
             }
+            self.current.insert(table, self.changes.len());
             self.changes.push(WriterChangeRecord { writer: entry.writer.clone(), change: change.clone() });
         }
         for mark in &entry.snapshots {
@@ -159,10 +156,12 @@ impl LogState {
         let marks = snapshot.snapshots.iter().map(|WriterMarkRecord { writer, mark }| {
             ((writer.clone(), mark.table_uid, mark.mark == EdgeRecord::End), mark.clone())
         });
+        let names = snapshot.target_changes.iter().map(|c| TableName::from(&c.change.after.name));
         Self {
             number: snapshot.number,
             writers: snapshot.writers.clone(),
             changes: snapshot.target_changes.clone(),
+            current: names.zip(0..).collect(),
             marks: marks.collect(),
         }
     }

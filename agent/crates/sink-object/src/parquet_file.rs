@@ -55,9 +55,10 @@ impl ParquetFile {
         self.writer.flush().map_err(|error| fault(&self.path, error))
     }
 
-    /// Ends the file; not flushed to disk yet.
-    pub(crate) fn finish(self) -> Result<File> {
-        self.writer.into_inner().map_err(|error| fault(&self.path, error))
+    /// Ends the file, not flushed to disk yet; returns its size.
+    pub(crate) fn finish(mut self) -> Result<u64> {
+        self.writer.finish().map_err(|error| fault(&self.path, error))?;
+        Ok(self.writer.bytes_written() as u64)
     }
 }
 
@@ -89,4 +90,18 @@ fn internal(path: &Path, error: Box<dyn std::error::Error + Send + Sync>) -> Err
         .during("stage rows")
         .with("path", path.display())
         .because(error)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_full_disk_shows_through_a_parquet_error() {
+        let full = std::io::Error::from(std::io::ErrorKind::StorageFull);
+        let error = fault(Path::new("/lake"), ParquetError::from(full));
+        assert_eq!(error.kind(), ErrorKind::Storage);
+        assert!(error.is_transient());
+        assert!(error.to_string().contains("free space on the file system of /lake"), "{error}");
+    }
 }

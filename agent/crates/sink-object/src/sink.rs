@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use async_trait::async_trait;
-use tidegate_format::name::table_text;
+use tidegate_format::name::{parse_table_text, table_text};
 use tidegate_format::record::Record;
 use tidegate_format::{
     EdgeRecord, EntryKind, LogEntry, OffsetRecord, SnapshotMarkRecord, TargetChangeRecord, text,
@@ -332,9 +332,10 @@ impl Session {
     fn check_pending_targets(&self) -> Result<()> {
         let files = self.pending.iter().flat_map(|pending| &pending.files);
         for file in files.filter(|file| file.record.table != DEAD_LETTERS) {
-            let current = self.log.state().current_version(&file.record.table);
+            let name = parse_table_text(&file.record.table)?;
+            let current = self.log.state().current(&name).map(|change| change.after.target_version);
             if current != Some(file.record.schema_version) {
-                return Err(version_conflict(&file.record.table, Some(file.record.schema_version), current));
+                return Err(version_conflict(&name, Some(file.record.schema_version), current));
             }
         }
         Ok(())
@@ -421,7 +422,7 @@ fn fenced(session: &Session) -> Error {
         .hint("stop one of the two agents that run this pipeline, then start the other again")
 }
 
-fn version_conflict(target: &impl std::fmt::Display, expected: Option<u64>, found: Option<u64>) -> Error {
+fn version_conflict(target: &TableName, expected: Option<u64>, found: Option<u64>) -> Error {
     let shown =
         |version: Option<u64>| version.map_or("absent".to_owned(), |version| format!("at v{version}"));
     Error::new(ErrorKind::Schema, format!("the target is {}, not {}", shown(found), shown(expected)))

@@ -20,7 +20,7 @@ use crate::layout::{DEAD_LETTERS, ObjectIds, ObjectName, table_folder};
 use crate::lines::LinesFile;
 use crate::parquet_file::ParquetFile;
 
-/// A finished, flushed file with what the log will say about it.
+/// A finished file with what the log will say about it.
 #[derive(Debug)]
 pub(crate) struct StagedFile {
     /// Where it lies.
@@ -124,13 +124,15 @@ impl Staging {
         Ok(())
     }
 
-    /// Finishes every file and hands them all out.
+    /// Finishes and flushes every file, and hands them all out.
     pub(crate) fn take(&mut self) -> Result<Vec<StagedFile>> {
         while !self.open.is_empty() {
             self.finish(0)?;
         }
-        // In the order of their ids, which the log relies on.
-        self.finished.sort_by(|a, b| a.path.cmp(&b.path));
+        // Flushed here and not one by one when they end: by now the system has written most.
+        for file in &self.finished {
+            flush_file(&file.path).map_err(|error| io_error("flush staged rows", &file.path, error))?;
+        }
         Ok(std::mem::take(&mut self.finished))
     }
 
@@ -204,11 +206,17 @@ impl Staging {
         Ok(())
     }
 
-    /// Ends an open file and makes it durable.
+    /// Ends an open file; not flushed yet.
     fn finish(&mut self, index: usize) -> Result<()> {
         let OpenFile { content, module, generation, path, name, file, rows, range } = self.open.remove(index);
-        let handle = file.finish()?;
-        let bytes = flush_file(&handle).map_err(|error| io_error("flush staged rows", &path, error))?;
+        let bytes = match file.finish() {
+            Ok(bytes) => bytes,
+            Err(error) => {
+                // The rows are lost to this commit, and the space is needed.
+                let _ = remove_staged(&path);
+                return Err(error);
+            }
+        };
         let Some((min, max)) = range.filter(|_| rows > 0) else { return remove_staged(&path) };
         let modules = module.split(',').filter(|module| !module.is_empty()).map(str::to_owned).collect();
         let place = |table, table_uid, schema_version, key| FileRecord {
@@ -269,7 +277,8 @@ impl Encoder {
         }
     }
 
-    fn finish(self) -> Result<File> {
+    /// Ends the file; returns its size.
+    fn finish(self) -> Result<u64> {
         match self {
             Self::Parquet(parquet) => parquet.finish(),
             Self::Lines(lines) => lines.finish(),
@@ -287,11 +296,9 @@ pub(crate) fn remove_staged(path: &Path) -> Result<()> {
     }
 }
 
-/// Flushes a file to disk; returns its size.
-fn flush_file(file: &File) -> std::io::Result<u64> {
+fn flush_file(path: &Path) -> std::io::Result<()> {
     fail::before("staged-file")?;
-    file.sync_all()?;
-    let bytes = file.metadata()?.len();
+    File::open(path)?.sync_all()?;
     fail::after("staged-file");
-    Ok(bytes)
+    Ok(())
 }

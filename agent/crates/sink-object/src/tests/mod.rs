@@ -3,6 +3,7 @@
 mod commits;
 mod content;
 mod crashes;
+mod faults;
 mod faulty_store;
 mod latest;
 mod races;
