@@ -8,3 +8,4 @@ pub mod pipeline;
 pub mod telemetry;
 
 mod demo;
+mod stdout;
