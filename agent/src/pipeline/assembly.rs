@@ -52,7 +52,9 @@ pub(super) fn sinks(context: &Context) -> Result<Vec<Assembled>> {
                 let options = ObjectSinkConfig::new(path.clone(), format, staging, &config.name, &sink.name);
                 (Box::new(ObjectSink::new(options)), *commit_interval, *commit_bytes)
             }
-            SinkKind::Stdout => (Box::new(StdoutSink::new()), config.checkpoint.interval, u64::MAX),
+            SinkKind::Stdout => {
+                (Box::new(StdoutSink::new(&*config.name)), config.checkpoint.interval, u64::MAX)
+            }
         };
         sinks.push(Assembled {
             name,

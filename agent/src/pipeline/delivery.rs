@@ -10,6 +10,7 @@ use super::gate::Origin;
 
 /// One thing for a lane, in order.
 #[derive(Debug)]
+#[expect(clippy::large_enum_variant, reason = "nearly every one is rows; a box would cost each of them")]
 pub(super) enum Out {
     /// Rows in the output schema `batch.table`.
     Rows {

@@ -128,13 +128,16 @@ impl Gate {
         Ok(())
     }
 
-    /// The target as it stands.
+    /// The target for rows of this output schema, once what it needed is done.
     ///
     /// # Errors
-    /// When there is none: a row came before its schema.
-    pub(super) fn current(&self, name: &TableName) -> Result<Arc<TargetVersion>> {
-        self.targets.get(name).cloned().ok_or_else(|| {
-            Error::new(ErrorKind::Internal, "rows came before their target").with("table", name)
+    /// When it does not fit them: rows came before their schema, and would be
+    /// written under another one's columns.
+    pub(super) fn ready(&self, output: &TableVersion) -> Result<Arc<TargetVersion>> {
+        self.fitting(output).ok_or_else(|| {
+            Error::new(ErrorKind::Internal, "rows came before their target had their schema")
+                .with("table", &output.name)
+                .with("version", output.version)
         })
     }
 }

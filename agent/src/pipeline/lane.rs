@@ -79,6 +79,7 @@ struct Pending {
 }
 
 /// One thing to write.
+#[expect(clippy::large_enum_variant, reason = "nearly every one is rows, and it lives for one call")]
 enum Write<'a> {
     Rows(Arc<TargetVersion>, ChangeBatch),
     Snapshot(&'a SnapshotMark),
@@ -229,7 +230,7 @@ impl Lane {
         if self.gate.fitting(output).is_none() {
             self.change(pending, origin, output).await?;
         }
-        self.gate.current(&output.name)
+        self.gate.ready(output)
     }
 
     /// Changes the target if it must be, behind a commit of everything older.

@@ -17,6 +17,8 @@ mod dead_letter;
 mod delivery;
 mod gate;
 mod lane;
+#[cfg(test)]
+mod lane_tests;
 mod modules;
 mod reader;
 mod report;

@@ -52,10 +52,10 @@ pub(super) fn eras(context: &Context, offsets: &[&Offset]) -> Result<Vec<Era>> {
     let lowest =
         offsets.iter().map(|o| TxPosition { epoch: o.epoch, log: o.scanned.log }).min().unwrap_or_default();
     let first = table.iter().rposition(|entry| entry.from <= lowest).unwrap_or(0);
+    // Of two that begin at one place the later one counts: nothing came between them.
     let mut eras: BTreeMap<TxPosition, Era> = BTreeMap::new();
-    for (n, entry) in table.iter().enumerate().skip(first) {
-        let from = if n == first { TxPosition::default() } else { entry.from };
-        eras.insert(from, Era { from, chain: load(context, &entry.chain)? });
+    for entry in &table[first..] {
+        eras.insert(entry.from, Era { from: entry.from, chain: load(context, &entry.chain)? });
     }
     Ok(eras.into_values().collect())
 }

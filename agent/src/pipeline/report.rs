@@ -148,7 +148,6 @@ impl Board {
                     entry.snapshot_chunks
                 };
                 self.metrics.snapshot_progress(name, 0, chunks, true);
-                tracing::info!(table = %name, "snapshot completed");
                 self.update(|s| {
                     if s.state == State::Snapshotting && s.tables.iter().all(|t| t.snapshot != "running") {
                         s.state = State::Running;
@@ -188,18 +187,23 @@ impl Board {
 
     fn committed(&self, sink: &str, record: &Commit) {
         self.update(|s| {
-            let entry = match s.sinks.iter().position(|entry| entry.sink == sink) {
-                Some(n) => &mut s.sinks[n],
-                None => {
-                    s.sinks.push(SinkStatus { sink: sink.into(), ..SinkStatus::default() });
-                    s.sinks.last_mut().expect("just pushed")
-                }
-            };
+            let entry = sink_entry(s, sink);
             entry.committed = Some(record.offset.scanned.log.to_string());
             entry.gtid = Some(record.offset.scanned.gtid.to_string());
             entry.last_commit_ms = Some(now_ms());
         });
     }
+}
+
+fn sink_entry<'a>(status: &'a mut PipelineStatus, name: &str) -> &'a mut SinkStatus {
+    let n = match status.sinks.iter().position(|s| s.sink == name) {
+        Some(n) => n,
+        None => {
+            status.sinks.push(SinkStatus { sink: name.into(), ..SinkStatus::default() });
+            status.sinks.len() - 1
+        }
+    };
+    &mut status.sinks[n]
 }
 
 fn table_entry<'a>(status: &'a mut PipelineStatus, name: &TableName) -> &'a mut TableStatus {
@@ -235,11 +239,7 @@ pub(super) struct Report {
 impl Report {
     /// Rows were taken over by the sink.
     pub(super) fn wrote(&self, events: u64) {
-        self.board.update(|s| {
-            if let Some(sink) = s.sinks.iter_mut().find(|s| s.sink == *self.sink) {
-                sink.events += events;
-            }
-        });
+        self.board.update(|s| sink_entry(s, &self.sink).events += events);
     }
 
     /// A dead letter was taken over; `count` over the pipeline's life.
