@@ -65,5 +65,6 @@ sql t -e "create table plain (id int unsigned primary key, v varchar(20) charset
   insert into plain values (4294967295, 'é', 'b');
   xa start 'x'; insert into plain values (1, 'xa', 'a'); xa end 'x'; xa prepare 'x'; xa commit 'x';
   set session binlog_format = STATEMENT;
-  insert into plain values (2, left(uuid(), 8), 'a')"
+  insert into plain values (2, left(uuid(), 8), 'a');
+  set session binlog_alter_two_phase = 1; alter table plain add n int, algorithm = copy"
 end minimal

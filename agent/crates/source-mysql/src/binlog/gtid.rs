@@ -13,6 +13,7 @@ const DDL: u8 = 32;
 const PREPARED_XA: u8 = 64;
 const COMPLETED_XA: u8 = 128;
 /// Bits of the second flag byte, which is there only when one is set.
+const MULTI_ENGINE: u8 = 1;
 const START_ALTER: u8 = 2;
 const COMMIT_ALTER: u8 = 4;
 const ROLLBACK_ALTER: u8 = 8;
@@ -65,11 +66,12 @@ impl GtidEvent {
             let global = bytes.u8("xid length")?;
             let branch = bytes.u8("xid length")?;
             bytes.take(usize::from(global) + usize::from(branch), "xid")?;
-        } else if commit_id.is_none() && !bytes.is_empty() {
-            // Up to the fixed length of 19 the server fills with zeros.
-            bytes.take(bytes.0.len().min(6), "GTID padding")?;
         }
+        // The server fills short events up to 19 bytes with zeros, which read as no flag.
         let extra = if bytes.is_empty() { 0 } else { bytes.u8("GTID extra flags")? };
+        if extra & MULTI_ENGINE != 0 {
+            bytes.u8("GTID engines")?;
+        }
         let alter = if extra & COMMIT_ALTER != 0 {
             Some(AlterPhase::Commit(bytes.u64("ALTER sequence")?))
         } else if extra & ROLLBACK_ALTER != 0 {

@@ -251,6 +251,21 @@ fn maps_are_equal_by_layout() {
 }
 
 #[test]
+fn gtids_tell_xa_and_two_phase_alters() {
+    let gtids: Vec<_> = decoded(capture("minimal"))
+        .into_iter()
+        .filter_map(|decoded| if let Event::Gtid(gtid) = decoded.event { Some(gtid) } else { None })
+        .collect();
+    let prepared = gtids.iter().position(|gtid| gtid.xa_prepared).expect("XA PREPARE");
+    assert!(gtids[prepared + 1].xa_completed && gtids[prepared + 1].standalone, "{gtids:?}");
+    let start = gtids.iter().find(|gtid| gtid.alter == Some(AlterPhase::Start)).expect("START ALTER");
+    let phases: Vec<_> = gtids.iter().filter_map(|gtid| gtid.alter).collect();
+    assert_eq!(phases, [AlterPhase::Start, AlterPhase::Commit(start.gtid.sequence)]);
+    let sequences: Vec<_> = gtids.iter().map(|gtid| gtid.gtid.sequence).collect();
+    assert!(sequences.windows(2).all(|pair| pair[1] == pair[0] + 1), "{sequences:?}");
+}
+
+#[test]
 fn minimal_metadata_and_no_checksums() {
     let words = words("minimal");
     assert!(words.iter().any(|w| w == "xa prepare"), "{words:?}");

@@ -29,6 +29,8 @@ mod reference_tests;
 mod rows;
 mod skip;
 mod snapshot;
+#[cfg(test)]
+mod snapshot_tests;
 mod temporal;
 #[cfg(test)]
 mod tests;

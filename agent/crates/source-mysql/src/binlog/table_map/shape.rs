@@ -109,10 +109,12 @@ impl MapColumn {
             }),
             None => Some(DataType::Other("text of an untold charset".into())),
         };
-        let labels = || {
-            let charset = self.charset?;
-            let labels = self.labels.as_ref()?;
-            labels.iter().map(|label| charset.decode(label).map(String::from)).collect::<Option<Arc<[_]>>>()
+        let labels = |name: &str, make: fn(Arc<[String]>) -> DataType| {
+            let (Some(charset), Some(labels)) = (self.charset, &self.labels) else {
+                return DataType::Other(format!("{name} of untold labels").into());
+            };
+            let decoded = labels.iter().map(|label| charset.decode(label).map(String::from)).collect();
+            Option::map_or_else(decoded, || DataType::Other(format!("{name} in {charset}").into()), make)
         };
         match self.wire {
             ColumnType::Integer { bytes } => match self.unsigned {
@@ -136,14 +138,8 @@ impl MapColumn {
             }
             ColumnType::Geometry { .. } => DataType::Other(geometry_name(self.geometry).into()),
             ColumnType::Bit { bits } => DataType::Bit { length: bits },
-            ColumnType::Enum { .. } => match labels() {
-                Some(labels) => DataType::Enum { labels },
-                None => DataType::Other("enum of untold labels".into()),
-            },
-            ColumnType::Set { .. } => match labels() {
-                Some(labels) => DataType::Set { labels },
-                None => DataType::Other("set of untold labels".into()),
-            },
+            ColumnType::Enum { .. } => labels("enum", |labels| DataType::Enum { labels }),
+            ColumnType::Set { .. } => labels("set", |labels| DataType::Set { labels }),
             ColumnType::Year => DataType::Year,
             ColumnType::Date => DataType::Date,
             ColumnType::Time { fraction } => DataType::Time { fraction },
