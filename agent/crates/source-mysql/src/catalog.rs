@@ -13,6 +13,7 @@ use crate::config::SourceConfig;
 use crate::connection::Connection;
 use crate::pattern::INTERNAL_SCHEMAS;
 use crate::sql;
+use crate::structure;
 use crate::type_words::{self, TypeFacts};
 
 /// A column of the catalog.
@@ -172,7 +173,7 @@ fn column(row: ColumnRow, checks: &[String]) -> CatalogColumn {
         TypeFacts { words: &words, charset: charset.as_deref(), length, json: checks.contains(&json_check) };
     CatalogColumn {
         name,
-        data_type: type_words::exact(facts),
+        data_type: type_words::exact(facts).filter(structure::is_exact),
         source_type: words,
         nullable: nullable == "YES",
         collation: charset.zip(collation),

@@ -83,7 +83,10 @@ impl Derivation<'_> {
         for observed in &self.observed {
             let id = names.iter().find(|(_, name)| *name == observed.name).map(|(id, _)| *id);
             // A rename that the server took back leaves the old name.
-            let id = id.or_else(|| before.columns.iter().find(|c| c.name == observed.name).map(|c| c.id));
+            let id = id.or_else(|| {
+                let old = before.columns.iter().find(|column| column.name == observed.name)?;
+                names.iter().any(|(id, _)| *id == old.id).then_some(old.id)
+            });
             let old = id
                 .filter(|id| used.insert(*id))
                 .and_then(|id| before.columns.iter().find(|column| column.id == id));
@@ -204,6 +207,13 @@ impl Derivation<'_> {
             },
         })
     }
+}
+
+/// True when the DDL made other columns of the same names: dropped and added
+/// again, or names swapped. The log's maps look the same before and after.
+pub(crate) fn reshuffles(before: &TableVersion, notes: &[DdlNote]) -> bool {
+    !notes.is_empty()
+        && track(before, notes).into_iter().ne(before.columns.iter().map(|c| (c.id, c.name.clone())))
 }
 
 /// Follows names through the DDL: (id, name now) of the columns that are left.

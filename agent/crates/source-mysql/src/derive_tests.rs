@@ -112,6 +112,11 @@ fn ddl_tells_what_became_what() {
         (vec![note(5, "rename column a to z")], renamed("z"), "a>z#2 None @5"),
         (vec![note(5, "change a y int"), note(7, "change y z int")], renamed("z"), "a>z#2 None @7"),
         (vec![note(5, "drop a, add a bigint")], modified(int(64), true), "+a#4 -a#2 None @5"),
+        (
+            vec![note(5, "drop column a, add column a int default 9"), note(6, "modify b varchar(9)")],
+            before(),
+            "+a#4 -a#2 InitialDefault @6",
+        ),
         (vec![note(5, "modify a bigint")], modified(int(64), true), "~a#2+ None @5"),
         (vec![note(5, "modify a smallint")], modified(int(16), true), "~a#2 Diverges @5"),
         (vec![note(5, "modify a int not null")], modified(int(32), false), "~a#2 None @5"),
@@ -133,6 +138,19 @@ fn swapped_names_keep_their_ids() {
     after[2].name = "a".into();
     let change = derive(&[note(5, "rename column a to b, rename column b to a")], after);
     assert_eq!(show(&change), "a>b#2 b>a#3 None @5");
+}
+
+#[test]
+fn other_columns_under_the_same_names_are_noticed() {
+    let first = derive(&[], before()).after;
+    for (clauses, expected) in [
+        ("drop a, add a int", true),
+        ("rename column a to b, rename column b to a", true),
+        ("modify a int comment 'x'", false),
+        ("add index i (a)", false),
+    ] {
+        assert_eq!(reshuffles(&first, &[note(5, clauses)]), expected, "{clauses}");
+    }
 }
 
 #[test]

@@ -55,6 +55,11 @@ impl History {
             .filter(|change| change.position <= position)
     }
 
+    /// How capture came to know a table.
+    pub(crate) fn first(&self, table: TableUid) -> Option<&Arc<SchemaChange>> {
+        self.0.get(&table)?.first()
+    }
+
     /// The newest version of a table, whatever its position.
     pub(crate) fn newest(&self, table: TableUid) -> Option<&Arc<SchemaChange>> {
         self.0.get(&table)?.last()

@@ -79,7 +79,7 @@ impl Source for MariaDbSource {
             stream,
             assembler: started.assembler,
             snapshots: started.snapshots,
-            requests: Requests::default(),
+            requests: started.requests,
             catalog: Some(connection),
             ready: VecDeque::new(),
             heartbeat: Instant::now() + self.config.heartbeat,
@@ -111,7 +111,7 @@ impl Source for MariaDbSource {
                 .with("table", &name)
                 .hint("add it to `source.tables`"));
         }
-        running.requests.push(name);
+        running.requests.snapshot(name);
         Ok(())
     }
 }
@@ -133,11 +133,11 @@ impl Running {
                 continue;
             }
             if let Some(name) = self.requests.waiting() {
-                let reading = Requests::look_up(self.catalog(config).await?, &name).await;
-                let found = self.usable(reading)?;
-                self.requests.found(name, found);
+                let looked_up = Requests::look_up(self.catalog(config).await?, &name).await;
+                let found = self.usable(looked_up)?;
+                self.requests.found(found);
             }
-            self.requests.apply(&mut self.assembler, &mut self.snapshots)?;
+            self.requests.apply(config, &mut self.assembler, &mut self.snapshots)?;
             let flow = self.snapshots.advance(&mut self.assembler, &mut self.ready)?;
             if !self.ready.is_empty() {
                 continue;

@@ -11,13 +11,12 @@
 //! is handed out again, since a sink may not have seen it yet. A table without a
 //! record is looked up when its first row comes.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use tidegate_model::source::{Journal, Start};
 use tidegate_model::{
-    Error, ErrorKind, HeldReason, Lineage, Offset, Result, Scanned, SchemaChange, TableName, TableSnapshot,
-    TableUid, TxPosition,
+    Error, ErrorKind, HeldReason, Lineage, Offset, Result, Scanned, SchemaChangeKind, TableName, TxPosition,
 };
 
 use crate::assembler::Assembler;
@@ -25,6 +24,7 @@ use crate::catalog::{self, CatalogTable};
 use crate::config::{SnapshotMode, SourceConfig};
 use crate::connection::Connection;
 use crate::history::History;
+use crate::requests::Requests;
 use crate::server::{self, LogEnd};
 use crate::snapshot::Snapshots;
 use crate::stream::{Testimony, question};
@@ -42,6 +42,8 @@ pub(crate) struct Started {
     pub(crate) assembler: Assembler,
     /// Knows what is still to be read.
     pub(crate) snapshots: Snapshots,
+    /// Knows the tables that come in later.
+    pub(crate) requests: Requests,
 }
 
 /// Finds the start.
@@ -72,10 +74,13 @@ pub(crate) async fn start(
             let assembler =
                 Assembler::new(config.clone(), journal.clone(), history, Tables::new(fold), offset.clone());
             let snapshots = Snapshots::new(config.clone(), journal.clone());
-            let mut started = Started { offset, assembler, snapshots };
+            let mut started = Started { offset, assembler, snapshots, requests: Requests::default() };
             for table in catalog.values() {
-                started.introduce(config, &**journal, table)?;
+                introduce(config, &mut started.assembler, &mut started.snapshots, table)?;
             }
+            // Named in the first record already: whoever resumes there without this state folder must
+            // not take them for tables that come in later, whose earlier rows are not ours.
+            started.offset.tables = started.assembler.offset().tables.clone();
             Ok(started)
         }
         Start::Resume(offset) => {
@@ -147,81 +152,85 @@ fn resume(
     catalog: &BTreeMap<TableName, CatalogTable>,
 ) -> Result<Started> {
     let position = TxPosition { epoch: offset.epoch, log: offset.scanned.log };
-    let known: BTreeMap<TableUid, Arc<TableName>> =
-        offset.tables.iter().map(|(uid, name)| (*uid, name.clone())).collect();
-    let mut names: Vec<TableName> = catalog.keys().cloned().collect();
-    names.extend(known.values().map(|name| (**name).clone()).filter(|name| config.captures(name)));
-    names.sort();
-    names.dedup();
-    let mut changes: Vec<(usize, Arc<SchemaChange>)> = Vec::new();
+    let mut requests = Requests::default();
+    let mut expected = Vec::new();
+    let mut changes = Vec::new();
+    let names: BTreeSet<TableName> = (catalog.keys().cloned())
+        .chain(offset.tables.values().map(|name| (**name).clone()))
+        .filter(|name| config.captures(name))
+        .collect();
     for name in names {
         let uid = journal.table_uid(&name)?;
+        let change = history.at(uid, position).cloned();
+        if change.is_none() && !offset.tables.contains_key(&uid) {
+            // It comes in behind the offset: created by the log, taken in by an earlier run, or new.
+            match history.first(uid) {
+                Some(change) if change.kind == SchemaChangeKind::Create => {}
+                Some(change) => requests.again(change.clone()),
+                None => requests.introduce(name.clone()),
+            }
+            expected.push(name);
+            continue;
+        }
         let mut state = TableState::new(uid, name);
         state.parked = offset.held.get(&uid).is_some_and(|held| held.reason == HeldReason::Parked);
         state.generation = offset.snapshot.get(&uid).map_or(0, |progress| progress.generation);
-        let index = tables.add(state);
-        if let Some(change) = history.at(uid, position) {
-            changes.push((index, change.clone()));
-        }
+        changes.push((tables.add(state), change));
     }
     let mut assembler = Assembler::new(config.clone(), journal.clone(), history, tables, offset.clone());
-    for (table, change) in changes {
-        assembler.hand_out(table, change);
+    for name in expected {
+        assembler.expect(name);
     }
     let mut snapshots = Snapshots::new(config.clone(), journal.clone());
-    if config.snapshot != SnapshotMode::Latest {
-        for table in 0..assembler.tables().all().len() {
-            let state = &assembler.tables()[table];
-            match offset.snapshot.get(&state.uid) {
-                _ if state.parked => {}
-                Some(TableSnapshot { done: true, .. }) => {}
-                Some(_) => snapshots.resume(state.uid),
-                None if catalog.contains_key(&state.name) => snapshots.begin(&mut assembler, table, 1),
-                None => {}
-            }
+    for (table, change) in changes {
+        if let Some(change) = change {
+            assembler.hand_out(table, change);
         }
-    } else {
-        // A snapshot that a person asked for goes on in any mode.
-        for (uid, _) in offset.snapshot.iter().filter(|(_, progress)| !progress.done) {
-            snapshots.resume(*uid);
+        let state = &assembler.tables()[table];
+        let (uid, listed) = (state.uid, catalog.contains_key(&*state.name));
+        match offset.snapshot.get(&uid) {
+            Some(progress) if !progress.done && !state.parked => snapshots.resume(uid),
+            None if listed && !state.parked && config.snapshot != SnapshotMode::Latest => {
+                snapshots.begin(&mut assembler, table, 1);
+            }
+            _ => {}
         }
     }
-    Ok(Started { offset, assembler, snapshots })
+    Ok(Started { offset, assembler, snapshots, requests })
 }
 
-impl Started {
-    /// Adds a table that the catalog has at the place where a new pipeline
-    /// starts.
-    fn introduce(
-        &mut self,
-        config: &SourceConfig,
-        journal: &dyn Journal,
-        table: &CatalogTable,
-    ) -> Result<()> {
-        let uid = journal.table_uid(&table.name)?;
-        let index = self.assembler.tables_mut().add(TableState::new(uid, table.name.clone()));
-        self.assembler.offset_mut().tables.insert(uid, Arc::new(table.name.clone()));
-        let name = &table.name;
-        let observed = match structure::listed(table) {
-            Ok(observed) => observed,
-            Err(obstacle) => {
-                self.assembler.park(
-                    index,
-                    format!("{obstacle}; change the column's type, then run `tidegate snapshot {name}`"),
-                );
-                return Ok(());
-            }
-        };
-        let position = self.assembler.at(self.assembler.offset().scanned.log);
-        self.assembler.change(index, observed, table.key.clone(), Some(table), position)?;
-        match (config.snapshot, table.snapshot_obstacle()) {
-            (SnapshotMode::Latest, _) => {}
-            (_, None) => self.snapshots.begin(&mut self.assembler, index, 1),
-            (_, Some(obstacle)) => self.assembler.park(
-                index,
-                format!("{obstacle}; mend that and run `tidegate snapshot {name}`, or set `source.snapshot.mode: latest`"),
-            ),
+/// Takes a table in that the catalog has just at the assembler's place.
+///
+/// # Errors
+/// When the journal cannot be written.
+pub(crate) fn introduce(
+    config: &SourceConfig,
+    assembler: &mut Assembler,
+    snapshots: &mut Snapshots,
+    catalog: &CatalogTable,
+) -> Result<()> {
+    let name = &catalog.name;
+    let table = assembler.add_table(name.clone())?;
+    let observed = match structure::listed(catalog) {
+        Ok(observed) => observed,
+        Err(obstacle) => {
+            assembler.park(
+                table,
+                format!("{obstacle}; change the column's type, then run `tidegate snapshot {name}`"),
+            );
+            return Ok(());
         }
-        Ok(())
+    };
+    assembler.adopt(table, observed, catalog)?;
+    match (config.snapshot, catalog.snapshot_obstacle()) {
+        (SnapshotMode::Latest, _) => {}
+        (_, None) => snapshots.begin(assembler, table, 1),
+        (_, Some(obstacle)) => assembler.park(
+            table,
+            format!(
+                "{obstacle}; mend that and run `tidegate snapshot {name}`, or set `source.snapshot.mode: latest`"
+            ),
+        ),
     }
+    Ok(())
 }

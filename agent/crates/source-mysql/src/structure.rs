@@ -5,10 +5,11 @@
 //! then the catalog, then the DDL's own word. The catalog may already be ahead
 //! of the log, so nothing of it is taken that the map contradicts.
 
-use tidegate_model::{DataType, TableVersion};
+use tidegate_model::{Column, DataType, TableName, TableUid, TableVersion};
 
 use crate::binlog::{TableMap, TypeHint};
-use crate::catalog::CatalogTable;
+use crate::catalog::{CatalogColumn, CatalogTable};
+use crate::codec::SnapshotCodec;
 use crate::ddl::ColumnClause;
 use crate::derive::{DdlNote, Observed};
 
@@ -40,17 +41,24 @@ pub(crate) fn observe(
             if let Some(known) = known.filter(|known| word.is_none() && column.carries(&known.data_type)) {
                 return Ok(observed(&known.data_type, &known.source_type));
             }
-            let listed = catalog.and_then(|table| table.columns.iter().find(|c| c.name == shape.name));
-            if let Some((listed, data_type)) = listed.and_then(|c| Some((c, c.data_type.as_ref()?)))
-                && column.carries(data_type)
-            {
-                return Ok(observed(data_type, &listed.source_type));
+            let inexact = |words: &str| {
+                Err(format!("column {:?} has type {words}, which is not captured exactly yet", shape.name))
+            };
+            match catalog.and_then(|table| table.columns.iter().find(|c| c.name == shape.name)) {
+                Some(CatalogColumn { data_type: Some(data_type), source_type, .. })
+                    if column.carries(data_type) =>
+                {
+                    return Ok(observed(data_type, source_type));
+                }
+                Some(CatalogColumn { data_type: None, source_type, .. })
+                    if is_ambiguous(&shape.data_type) =>
+                {
+                    return inexact(source_type);
+                }
+                _ => {}
             }
-            if let DataType::Other(name) = &shape.data_type {
-                return Err(format!(
-                    "column {:?} has type {name}, which is not captured exactly yet",
-                    shape.name
-                ));
+            if !is_exact(&shape.data_type) {
+                return inexact(&shape.source_type);
             }
             if word.is_none() && is_ambiguous(&shape.data_type) {
                 return Err(format!("the log does not tell the exact type of column {:?}", shape.name));
@@ -75,6 +83,20 @@ pub(crate) fn listed(catalog: &CatalogTable) -> Result<Vec<Observed>, String> {
         })
     });
     Ok(observed.collect())
+}
+
+/// True when the codec has this type exactly.
+pub(crate) fn is_exact(data_type: &DataType) -> bool {
+    let column = Column {
+        id: 1,
+        name: String::new(),
+        data_type: data_type.clone(),
+        nullable: true,
+        source_type: String::new(),
+        initial_default: None,
+    };
+    let version = TableVersion::new(TableUid(0), TableName::new("", ""), 1, vec![column], Vec::new());
+    SnapshotCodec::new(&version).is_ok()
 }
 
 /// True when a version has exactly these columns and this key.

@@ -44,7 +44,7 @@ pub(crate) fn exact(facts: TypeFacts<'_>) -> Option<DataType> {
             Some(DataType::Decimal { precision, scale: digits.next().unwrap_or(0) })
         }
         "bit" => Some(DataType::Bit { length: arguments(rest).next().unwrap_or(1) }),
-        "longtext" if facts.json => Some(DataType::Json),
+        "longtext" if facts.json && facts.charset == Some("utf8mb4") => Some(DataType::Json),
         "char" | "varchar" | "tinytext" | "text" | "mediumtext" | "longtext" => {
             Some(DataType::Text { length, charset: decoded(facts.charset)?.into() })
         }

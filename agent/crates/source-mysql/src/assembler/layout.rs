@@ -6,13 +6,14 @@
 
 use std::sync::Arc;
 
-use tidegate_model::{Error, ErrorKind, Item, Result, SchemaChange, TableName, TxPosition};
+use tidegate_model::{Error, ErrorKind, Item, Result, SchemaChange, TableName, TableSnapshot, TxPosition};
 
 use super::{Assembler, Blocked, way_out};
 use crate::binlog::{TableMap, TableMapEvent};
 use crate::catalog::CatalogTable;
 use crate::codec::TableCodec;
-use crate::derive::{DdlNote, Derivation, Observed};
+use crate::config::SnapshotMode;
+use crate::derive::{self, DdlNote, Derivation, Observed};
 use crate::structure;
 use crate::table::{Layout, TableState};
 
@@ -21,7 +22,7 @@ impl Assembler {
         let (schema, name) = event.names()?;
         let Some(table) = self.tables.find(schema, name) else {
             let name = TableName::new(schema, name);
-            if self.config.captures(&name) {
+            if self.config.captures(&name) && !self.expected.contains(&name) {
                 // Rows of a table that the log did not create: it has older rows.
                 let table = self.add_table(name.clone())?;
                 self.park(table, way_out(&name, "appeared without a CREATE TABLE in the log"));
@@ -45,6 +46,7 @@ impl Assembler {
         let map = TableMap::parse(event)?;
         self.replay(table)?;
         match self.fit(table, &map) {
+            Fit::Yes(_) if self.is_reshuffled(table) => self.blocked = Some(Blocked { table, map }),
             Fit::Yes(layout) => {
                 // The DDL since the last rows, if any, did not change the columns.
                 self.tables[table].notes.clear();
@@ -124,6 +126,31 @@ impl Assembler {
         Ok(())
     }
 
+    /// Takes a structure over that the catalog has just at this place.
+    ///
+    /// # Errors
+    /// When the journal cannot be written.
+    pub(crate) fn adopt(
+        &mut self,
+        table: usize,
+        observed: Vec<Observed>,
+        catalog: &CatalogTable,
+    ) -> Result<()> {
+        let version = self.tables[table].version.as_ref();
+        let same = version.is_some_and(|version| structure::same(version, &observed, &catalog.key));
+        if same && !self.is_reshuffled(table) {
+            return Ok(());
+        }
+        let position = self.here();
+        self.change(table, observed, catalog.key.clone(), Some(catalog), position)
+    }
+
+    /// True when DDL made other columns under the names that the table has.
+    pub(crate) fn is_reshuffled(&self, table: usize) -> bool {
+        let state = &self.tables[table];
+        state.version.as_ref().is_some_and(|version| derive::reshuffles(version, &state.notes))
+    }
+
     /// Hands out every recorded change that holds here.
     pub(crate) fn replay(&mut self, table: usize) -> Result<()> {
         let here = self.here();
@@ -149,21 +176,34 @@ impl Assembler {
         self.push(Item::SchemaChange(change));
     }
 
-    /// Adds a table that the configuration captures.
+    /// Leaves a table's rows out until it is added.
+    pub(crate) fn expect(&mut self, name: TableName) {
+        self.expected.insert(name);
+    }
+
+    /// Adds a table. Its rows count from here on.
     ///
     /// # Errors
     /// When the journal cannot be written.
     pub(crate) fn add_table(&mut self, name: TableName) -> Result<usize> {
+        self.expected.remove(&name);
         let uid = self.journal.table_uid(&name)?;
-        let mut state = TableState::new(uid, name);
+        let state = TableState::new(uid, name);
         self.offset.tables.insert(uid, state.name.clone());
-        if self.config.snapshot != crate::config::SnapshotMode::Latest {
-            // Its rows all come from the log, so there is nothing to read.
-            state.generation = 1;
-            let done = tidegate_model::TableSnapshot { generation: 1, done: true, ..Default::default() };
+        Ok(self.tables.add(state))
+    }
+
+    /// Adds a table that the log creates: all its rows come, so there is nothing
+    /// for a snapshot to read.
+    pub(super) fn add_created(&mut self, name: TableName) -> Result<usize> {
+        let table = self.add_table(name)?;
+        if self.config.snapshot != SnapshotMode::Latest {
+            let uid = self.tables[table].uid;
+            self.tables[table].generation = 1;
+            let done = TableSnapshot { generation: 1, done: true, ..TableSnapshot::default() };
             self.offset.snapshot.insert(uid, done);
         }
-        Ok(self.tables.add(state))
+        Ok(table)
     }
 
     fn fit(&self, table: usize, map: &TableMap) -> Fit {

@@ -16,7 +16,7 @@
 mod layout;
 mod statement;
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -71,6 +71,9 @@ pub(crate) struct Assembler {
     /// Table ids of the statement that is being read; `None`: not ours.
     routes: HashMap<u64, Option<usize>>,
     blocked: Option<Blocked>,
+    /// Tables whose rows count from a place on that is still ahead; those in
+    /// front of it are not ours.
+    expected: BTreeSet<TableName>,
     items: Vec<Item>,
     bytes: usize,
     oldest: Option<Instant>,
@@ -98,6 +101,7 @@ impl Assembler {
             groups: 0,
             routes: HashMap::new(),
             blocked: None,
+            expected: BTreeSet::new(),
             items: Vec::new(),
             bytes: 0,
             oldest: None,
@@ -161,11 +165,6 @@ impl Assembler {
     /// The tables.
     pub(crate) fn tables(&self) -> &Tables {
         &self.tables
-    }
-
-    /// The tables.
-    pub(crate) fn tables_mut(&mut self) -> &mut Tables {
-        &mut self.tables
     }
 
     /// The offset, whose snapshot part the snapshot keeps.
@@ -313,11 +312,11 @@ impl Assembler {
     /// Starts noting the keys that are handed out.
     pub(crate) fn note_keys(&mut self, table: usize) {
         self.flush(table);
-        self.tables[table].noted = Some(std::collections::HashSet::new());
+        self.tables[table].noted = Some(HashSet::new());
     }
 
     /// Ends noting keys and gives them; `None` when there were too many.
-    pub(crate) fn noted_keys(&mut self, table: usize) -> Option<std::collections::HashSet<Vec<u8>>> {
+    pub(crate) fn noted_keys(&mut self, table: usize) -> Option<HashSet<Vec<u8>>> {
         self.flush(table);
         self.tables[table].noted.take().filter(|noted| noted.len() <= NOTED_KEYS_MAX)
     }

@@ -72,7 +72,7 @@ impl Assembler {
                     Some(table) if self.tables[table].version.is_some() => {}
                     Some(table) => self.note(table, query, true, Vec::new()),
                     None if self.config.captures(&name) => {
-                        let table = self.add_table(name)?;
+                        let table = self.add_created(name)?;
                         self.note(table, query, true, Vec::new());
                     }
                     None => {}

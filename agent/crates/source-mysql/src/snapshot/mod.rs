@@ -37,6 +37,7 @@ use tokio::task::JoinHandle;
 
 use self::reader::{ChunkReader, PlanJob, PlanOutcome, Planned, ReadJob, ReadOutcome};
 use crate::assembler::{Assembler, way_out};
+use crate::catalog::CatalogTable;
 use crate::config::SourceConfig;
 use crate::keys;
 use crate::structure;
@@ -343,39 +344,16 @@ impl Snapshots {
         let noted = assembler.noted_keys(table);
         let mut oversized = false;
         match outcome {
-            ReadOutcome::Rows(rows) => {
-                let version = assembler.tables()[table].version.as_ref();
-                let stale =
-                    rows.as_ref().is_some_and(|rows| version.map(|v| v.version) != Some(rows.table.version));
-                if let (false, Some(noted)) = (stale, noted) {
-                    let rows = rows.map(|rows| untouched(rows, &noted)).transpose()?.flatten();
+            ReadOutcome::Rows(chunk) => {
+                let known = assembler.tables()[table].version.as_ref().map(|version| version.version);
+                if assembler.is_reshuffled(table) || known != Some(chunk.version) {
+                    self.restructure(assembler, table, &chunk.catalog)?;
+                } else if let Some(noted) = noted {
+                    let rows = chunk.rows.map(|rows| untouched(&rows, &noted)).transpose()?.flatten();
                     emit(assembler, plan, rows, out);
                 }
             }
-            ReadOutcome::Differs(catalog) => {
-                assembler.replay(table)?;
-                match structure::listed(&catalog) {
-                    Err(obstacle) => {
-                        let name = assembler.tables()[table].name.clone();
-                        assembler.park(table, format!("{obstacle}; {}", way_out(&name, "cannot be read")));
-                        self.current = None;
-                        return Ok(());
-                    }
-                    Ok(observed) => {
-                        let version = assembler.tables()[table].version.as_ref();
-                        if !version.is_some_and(|version| structure::same(version, &observed, &catalog.key)) {
-                            let position = assembler.at(assembler.offset().scanned.log);
-                            assembler.change(
-                                table,
-                                observed,
-                                catalog.key.clone(),
-                                Some(&catalog),
-                                position,
-                            )?;
-                        }
-                    }
-                }
-            }
+            ReadOutcome::Differs(catalog) => self.restructure(assembler, table, &catalog)?,
             ReadOutcome::Changed => {}
             ReadOutcome::TooLarge(rows) => {
                 current.rows = Some((rows / 2).max(1));
@@ -383,6 +361,19 @@ impl Snapshots {
             }
         }
         self.next_chunk(assembler, oversized).map(|_| ())
+    }
+
+    /// Brings the table's version up to the catalog's at the high mark.
+    fn restructure(&mut self, assembler: &mut Assembler, table: usize, catalog: &CatalogTable) -> Result<()> {
+        assembler.replay(table)?;
+        match structure::listed(catalog) {
+            Err(obstacle) => {
+                let message = way_out(&assembler.tables()[table].name, "cannot be read");
+                assembler.park(table, format!("{obstacle}; {message}"));
+                Ok(())
+            }
+            Ok(observed) => assembler.adopt(table, observed, catalog),
+        }
     }
 
     fn take_reader(&mut self) -> ChunkReader {
@@ -428,8 +419,8 @@ fn join<T>(
 }
 
 /// The rows whose keys the stream has not handed out; `None` when it has all.
-fn untouched(rows: ChangeBatch, noted: &std::collections::HashSet<Vec<u8>>) -> Result<Option<ChangeBatch>> {
-    let keep = keys::untouched(&rows, noted);
+fn untouched(rows: &ChangeBatch, noted: &std::collections::HashSet<Vec<u8>>) -> Result<Option<ChangeBatch>> {
+    let keep = keys::untouched(rows, noted);
     if keep.is_empty() {
         return Ok(None);
     }

@@ -87,11 +87,22 @@ pub(super) struct ReadJob {
     pub(super) fresh: bool,
 }
 
+/// What a chunk holds.
+#[derive(Debug)]
+pub(super) struct ChunkRows {
+    /// The rows; `None`: none in the range.
+    pub(super) rows: Option<ChangeBatch>,
+    /// The version that they are read by.
+    pub(super) version: u64,
+    /// The table as it was at the high mark.
+    pub(super) catalog: CatalogTable,
+}
+
 /// What reading gives.
 #[derive(Debug)]
 pub(super) enum ReadOutcome {
-    /// The rows; `None`: none in the range.
-    Rows(Option<ChangeBatch>),
+    /// The rows of the range, if any, under this structure.
+    Rows(Box<ChunkRows>),
     /// The table has other columns at the high mark: these.
     Differs(Box<CatalogTable>),
     /// The table changed under the chunk: read it again.
@@ -224,7 +235,11 @@ impl ChunkReader {
         if after.as_ref() != Some(&job.planned.catalog) {
             return Ok(ReadOutcome::Changed);
         }
-        Ok(ReadOutcome::Rows(builder.finish()))
+        Ok(ReadOutcome::Rows(Box::new(ChunkRows {
+            version: builder.table().version,
+            rows: builder.finish(),
+            catalog: job.planned.catalog,
+        })))
     }
 
     async fn session(&mut self) -> Result<&mut Connection> {
