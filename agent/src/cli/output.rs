@@ -3,7 +3,7 @@
 use std::fmt::Display;
 use std::io::{self, Write};
 
-use comfy_table::{Table, presets::UTF8_HORIZONTAL_ONLY};
+use comfy_table::{Table, presets::UTF8_FULL_CONDENSED};
 use serde::Serialize;
 use tidegate_model::{Error, ErrorKind, Result};
 
@@ -40,7 +40,7 @@ pub(crate) fn table<const N: usize>(
     rows: impl IntoIterator<Item = [String; N]>,
 ) -> Result<()> {
     let mut table = Table::new();
-    table.load_style(UTF8_HORIZONTAL_ONLY);
+    table.load_style(UTF8_FULL_CONDENSED);
     table.set_header(header);
     for row in rows {
         table.add_row(row);

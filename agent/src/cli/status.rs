@@ -35,7 +35,8 @@ fn show(status: &PipelineStatus) -> Result<()> {
     let lag =
         status.lag_ms.map_or_else(|| "none".to_owned(), |ms| format!("{} ms", thousands(ms.unsigned_abs())));
     fact("lag", lag)?;
-    let rate = format!("{:.0} a second, {} in this run", status.events_per_second, thousands(status.events));
+    let rate =
+        format!("{:.0} a second, {} in this run", status.events_per_second.abs(), thousands(status.events));
     fact("events", rate)?;
     fact("position", status.position.clone().unwrap_or_else(|| "none yet".into()))?;
     fact("gtid", status.gtid.clone().unwrap_or_else(|| "none yet".into()))?;

@@ -7,8 +7,10 @@ use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::{BufRead, BufReader};
 use std::path::Path;
+use std::sync::Arc;
 
-use arrow::array::RecordBatch;
+use arrow::array::{Array, ArrayRef, AsArray, RecordBatch};
+use arrow::datatypes::TimestampMicrosecondType;
 use arrow::util::display::{ArrayFormatter, FormatOptions};
 use parquet::arrow::arrow_reader::ParquetRecordBatchReaderBuilder;
 use serde_json::{Map, Value};
@@ -70,7 +72,8 @@ fn parquet_rows(path: &Path) -> std::result::Result<Vec<Row>, ReadError> {
 fn append(rows: &mut Vec<Row>, batch: &RecordBatch) -> std::result::Result<(), ReadError> {
     let options = FormatOptions::default();
     let schema = batch.schema();
-    let columns = schema.fields().iter().zip(batch.columns());
+    let columns: Vec<ArrayRef> = batch.columns().iter().map(without_zone).collect();
+    let columns = schema.fields().iter().zip(&columns);
     let columns = columns
         .map(|(field, column)| Ok((field.name(), column, ArrayFormatter::try_new(column, &options)?)))
         .collect::<std::result::Result<Vec<_>, ReadError>>()?;
@@ -79,6 +82,14 @@ fn append(rows: &mut Vec<Row>, batch: &RecordBatch) -> std::result::Result<(), R
         Row(cells.map(|(name, _, format)| ((*name).clone(), format.value(index).to_string())).collect())
     }));
     Ok(())
+}
+
+/// Timestamps of the lake are UTC, which Arrow only prints with a table of zones.
+fn without_zone(column: &ArrayRef) -> ArrayRef {
+    match column.as_primitive_opt::<TimestampMicrosecondType>() {
+        Some(times) => Arc::new(times.clone().with_timezone_opt(None::<&str>)),
+        None => Arc::clone(column),
+    }
 }
 
 fn json_rows(path: &Path) -> std::result::Result<Vec<Row>, ReadError> {

@@ -44,7 +44,6 @@ const PIPELINE: &str = "pipeline_id";
 const TABLE: &str = "table";
 const OPERATION: &str = "operation";
 const STAGE: &str = "stage";
-const SINK: &str = "sink";
 const SINK_TYPE: &str = "sink_type";
 const STATUS: &str = "status";
 
@@ -62,12 +61,8 @@ const SOURCE_LAG: Description = describe(
 );
 const PROCESSING_LATENCY: Description =
     describe("cdc_processing_latency_ms", "histogram", &[STAGE], "Time that a segment spends in a stage");
-const DEDUP_HITS: Description = describe(
-    "cdc_dedup_hit_total",
-    "counter",
-    &[SINK],
-    "Events read again that a sink already had, and dropped",
-);
+const DEDUP_HITS: Description =
+    describe("cdc_dedup_hit_total", "counter", &[], "Events read again that a sink already had, and dropped");
 const SINK_WRITES: Description =
     describe("cdc_sink_write_total", "counter", &[SINK_TYPE, STATUS], "Events written to a sink");
 const SINK_LATENCY: Description =
@@ -206,9 +201,19 @@ impl Metrics {
         Self { registry, families: Arc::new(families) }
     }
 
-    /// The metrics of one pipeline: cheap to clone, every call may come from any thread.
+    /// The metrics of one pipeline: cheap to clone, every call may come from any
+    /// thread. What counts faults is there from the start with 0, so that a
+    /// dashboard can tell "none yet" from "not measured".
     pub fn pipeline(&self, name: &str) -> PipelineMetrics {
-        PipelineMetrics { pipeline: name.into(), families: Arc::clone(&self.families) }
+        let metrics = PipelineMetrics { pipeline: name.into(), families: Arc::clone(&self.families) };
+        metrics.source_lag(Duration::ZERO);
+        metrics.dedup_hits(0);
+        metrics.dead_letters(&Stage::Source, 0);
+        metrics.parked_tables(0);
+        metrics.diverging_tables(0);
+        metrics.families.restarts.get_or_create(&metrics.labels(&[])).inc_by(0);
+        metrics.up(false);
+        metrics
     }
 
     /// Everything in the OpenMetrics text format.
@@ -263,9 +268,9 @@ impl PipelineMetrics {
         self.families.processing_latency.get_or_create(&self.labels(&[(STAGE, stage)])).observe(ms(time));
     }
 
-    /// `count` events came again that this sink already had.
-    pub fn dedup_hits(&self, sink: &str, count: u64) {
-        self.families.dedup_hits.get_or_create(&self.labels(&[(SINK, sink)])).inc_by(count);
+    /// `count` events came again that a sink already had.
+    pub fn dedup_hits(&self, count: u64) {
+        self.families.dedup_hits.get_or_create(&self.labels(&[])).inc_by(count);
     }
 
     /// `count` events were written, or failed to be.
@@ -378,7 +383,7 @@ mod tests {
         shop.source_events(&orders, Operation::Insert, 3);
         shop.source_lag(Duration::from_millis(1500));
         shop.processing_latency("transform", Duration::from_millis(2));
-        shop.dedup_hits("lake", 1);
+        shop.dedup_hits(1);
         shop.sink_writes("object", WriteStatus::Committed, 3);
         shop.sink_latency("object", Duration::from_millis(9));
         shop.checkpoint(Duration::from_millis(4), 512);
