@@ -63,6 +63,23 @@ pub struct RecordedChange {
     pub from: crate::TxPosition,
 }
 
+/// A DDL of a captured table that was read from the log. What it did shows in
+/// the table's next rows, which may come after a restart; its text then still
+/// tells a rename from a drop with an add.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DdlNote {
+    /// The table.
+    pub table: TableUid,
+    /// The DDL's place in the log.
+    pub position: crate::TxPosition,
+    /// The schema that it ran in.
+    pub schema: String,
+    /// Its text.
+    pub sql: String,
+    /// The session refused values that do not fit instead of bending them.
+    pub strict: bool,
+}
+
 /// What a source keeps between runs. Implemented by the state folder; every
 /// write is durable when the call returns. Calls block for one disk flush.
 pub trait Journal: Send + Sync {
@@ -90,6 +107,25 @@ pub trait Journal: Send + Sync {
     /// # Errors
     /// When the state folder cannot be read.
     fn schema_history(&self) -> Result<Vec<Arc<SchemaChange>>>;
+
+    /// Keeps a DDL until a change of its table at or behind its position is
+    /// recorded; before `scanned` passes it. The same note again is no error.
+    ///
+    /// # Errors
+    /// When the state folder cannot be written.
+    fn note_ddl(&self, note: &DdlNote) -> Result<()> {
+        let _ = note;
+        Ok(())
+    }
+
+    /// The DDL kept for a table, in log order.
+    ///
+    /// # Errors
+    /// When the state folder cannot be read.
+    fn ddl_notes(&self, table: TableUid) -> Result<Vec<DdlNote>> {
+        let _ = table;
+        Ok(Vec::new())
+    }
 
     /// Mints the uid of a new table; the same name gets the same uid until the
     /// table is dropped.

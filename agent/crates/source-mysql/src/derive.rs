@@ -11,11 +11,11 @@ use std::sync::Arc;
 
 use tidegate_model::{
     Column, ColumnOp, DataType, ExistingRows, SchemaChange, SchemaChangeKind, TableName, TableUid,
-    TableVersion, TxPosition,
+    TableVersion, TxPosition, source,
 };
 
 use crate::catalog::CatalogTable;
-use crate::ddl::{ColumnClause, DefaultClause};
+use crate::ddl::{ColumnClause, DefaultClause, Effect, Statement};
 
 /// A column as it is now.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -43,6 +43,27 @@ pub(crate) struct DdlNote {
     pub(crate) columns: Vec<ColumnClause>,
     /// The session refused values that do not fit instead of bending them.
     pub(crate) strict: bool,
+}
+
+impl DdlNote {
+    /// What a kept DDL says.
+    pub(crate) fn read(kept: &source::DdlNote) -> Self {
+        let effects = match Statement::classify(&kept.sql, &kept.schema) {
+            Statement::Tables(effects) => effects,
+            _ => Vec::new(),
+        };
+        let columns = effects.iter().find_map(|effect| match effect {
+            Effect::Alter { columns, .. } => Some(columns.clone()),
+            _ => None,
+        });
+        Self {
+            position: kept.position,
+            sql: kept.sql.clone(),
+            creates: effects.iter().any(|effect| matches!(effect, Effect::Create { .. })),
+            columns: columns.unwrap_or_default(),
+            strict: kept.strict,
+        }
+    }
 }
 
 /// The change from `before` to `observed`.

@@ -1,7 +1,6 @@
 //! One line a case: columns before, DDL, columns after; what must come out.
 
 use super::*;
-use crate::ddl::{Effect, Statement};
 use tidegate_model::LogPosition;
 
 fn int(bits: u8) -> DataType {
@@ -17,10 +16,13 @@ fn at(offset: u64) -> TxPosition {
 }
 
 fn note(offset: u64, clauses: &str) -> DdlNote {
-    let sql = format!("alter table t {clauses}");
-    let Statement::Tables(effects) = Statement::classify(&sql, "s") else { panic!("{sql}") };
-    let Some(Effect::Alter { columns, .. }) = effects.into_iter().next() else { panic!("{sql}") };
-    DdlNote { position: at(offset), sql, creates: false, columns, strict: true }
+    DdlNote::read(&source::DdlNote {
+        table: TableUid(1),
+        position: at(offset),
+        schema: "s".into(),
+        sql: format!("alter table t {clauses}"),
+        strict: true,
+    })
 }
 
 /// A table (id int not null key, a int, b varchar(9)).

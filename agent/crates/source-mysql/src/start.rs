@@ -183,9 +183,11 @@ fn resume(
     }
     let mut snapshots = Snapshots::new(config.clone(), journal.clone());
     for (table, change) in changes {
+        let since = change.as_ref().map(|change| change.position);
         if let Some(change) = change {
             assembler.hand_out(table, change);
         }
+        assembler.recall(table, since, position)?;
         let state = &assembler.tables()[table];
         let (uid, listed) = (state.uid, catalog.contains_key(&*state.name));
         match offset.snapshot.get(&uid) {

@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use tidegate_model::{Error, ErrorKind, Item, Result, SchemaChange, TableName, TableSnapshot, TxPosition};
+use tidegate_model::{Error, ErrorKind, Result, SchemaChange, TableName, TableSnapshot, TxPosition};
 
 use super::{Assembler, Blocked, way_out};
 use crate::binlog::{TableMap, TableMapEvent};
@@ -151,6 +151,24 @@ impl Assembler {
         state.version.as_ref().is_some_and(|version| derive::reshuffles(version, &state.notes))
     }
 
+    /// Takes over the DDL of earlier runs behind the version's own and in front of
+    /// the place where this run starts.
+    ///
+    /// # Errors
+    /// When the journal cannot be read.
+    pub(crate) fn recall(
+        &mut self,
+        table: usize,
+        since: Option<TxPosition>,
+        before: TxPosition,
+    ) -> Result<()> {
+        let kept = self.journal.ddl_notes(self.tables[table].uid)?;
+        let open =
+            kept.iter().filter(|note| note.position < before && since.is_none_or(|s| note.position > s));
+        self.tables[table].notes = open.map(DdlNote::read).collect();
+        Ok(())
+    }
+
     /// Hands out every recorded change that holds here.
     pub(crate) fn replay(&mut self, table: usize) -> Result<()> {
         let here = self.here();
@@ -173,7 +191,7 @@ impl Assembler {
             "schema change"
         );
         state.set_version(change.after.clone());
-        self.push(Item::SchemaChange(change));
+        self.push_change(change);
     }
 
     /// Leaves a table's rows out until it is added.

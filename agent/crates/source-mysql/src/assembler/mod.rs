@@ -16,7 +16,7 @@
 mod layout;
 mod statement;
 
-use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
+use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Instant;
 
@@ -24,7 +24,7 @@ use mysql_async::binlog::events::Event as DriverEvent;
 use tidegate_model::source::Journal;
 use tidegate_model::{
     BatchBuilder, Error, ErrorKind, Held, HeldReason, Item, Lineage, LogPosition, Offset, OpenTransaction,
-    Result, Segment, TableName, TableParked, TableUid, Transaction, TxPosition, Witness,
+    Result, SchemaChange, Segment, TableName, TableParked, TableUid, Transaction, TxPosition, Witness,
 };
 
 use crate::binlog::{Decoder, Event, GtidEvent, RawEvent, RowsEvent, TableMap};
@@ -74,6 +74,8 @@ pub(crate) struct Assembler {
     /// Tables whose rows count from a place on that is still ahead; those in
     /// front of it are not ours.
     expected: BTreeSet<TableName>,
+    /// Segments that end in front of a schema change; they come before `items`.
+    sealed: VecDeque<Segment>,
     items: Vec<Item>,
     bytes: usize,
     oldest: Option<Instant>,
@@ -102,6 +104,7 @@ impl Assembler {
             routes: HashMap::new(),
             blocked: None,
             expected: BTreeSet::new(),
+            sealed: VecDeque::new(),
             items: Vec::new(),
             bytes: 0,
             oldest: None,
@@ -181,6 +184,30 @@ impl Assembler {
     pub(crate) fn push(&mut self, item: Item) {
         self.oldest.get_or_insert_with(Instant::now);
         self.items.push(item);
+    }
+
+    /// The next segment that a schema change has ended.
+    pub(crate) fn sealed(&mut self) -> Option<Segment> {
+        self.sealed.pop_front()
+    }
+
+    /// True when [`sealed`](Self::sealed) has one.
+    pub(crate) fn is_sealed(&self) -> bool {
+        !self.sealed.is_empty()
+    }
+
+    /// Puts a schema change behind everything taken so far. It leads its
+    /// segment, so that what is in front of it can be committed before the
+    /// target changes.
+    fn push_change(&mut self, change: Arc<SchemaChange>) {
+        for table in 0..self.tables.all().len() {
+            self.flush(table);
+        }
+        if !self.items.is_empty() {
+            let segment = self.cut();
+            self.sealed.push_back(segment);
+        }
+        self.push(Item::SchemaChange(change));
     }
 
     /// Bytes of rows that wait for the cut.

@@ -1,10 +1,10 @@
 //! Statements of the log: transaction borders, DDL, and DML as text.
 
-use tidegate_model::{Result, TableName};
+use tidegate_model::{Result, TableName, source};
 
 use super::{Assembler, way_out};
 use crate::binlog::{Query, type_code};
-use crate::ddl::{ColumnClause, Effect, Statement};
+use crate::ddl::{Effect, Statement};
 use crate::derive::DdlNote;
 
 /// `sql_mode` bits STRICT_TRANS_TABLES and STRICT_ALL_TABLES.
@@ -70,17 +70,17 @@ impl Assembler {
                     }
                     // IF NOT EXISTS on an existing table changes nothing.
                     Some(table) if self.tables[table].version.is_some() => {}
-                    Some(table) => self.note(table, query, true, Vec::new()),
+                    Some(table) => self.note(table, query)?,
                     None if self.config.captures(&name) => {
                         let table = self.add_created(name)?;
-                        self.note(table, query, true, Vec::new());
+                        self.note(table, query)?;
                     }
                     None => {}
                 }
             }
-            Effect::Alter { table: name, columns } => {
+            Effect::Alter { table: name, .. } => {
                 if let Some(table) = self.tables.find(&name.schema, &name.table) {
-                    self.note(table, query, false, columns);
+                    self.note(table, query)?;
                 }
             }
             Effect::Stop { table: name, why } => {
@@ -103,18 +103,23 @@ impl Assembler {
         Ok(())
     }
 
-    /// Keeps a DDL until the table's next rows show what it did.
-    fn note(&mut self, table: usize, query: &Query<'_>, creates: bool, columns: Vec<ColumnClause>) {
+    /// Keeps a DDL until the table's next rows show what it did, also over a
+    /// restart.
+    fn note(&mut self, table: usize, query: &Query<'_>) -> Result<()> {
         let position = self.here();
         let state = &mut self.tables[table];
-        if !state.parked {
-            state.notes.push(DdlNote {
-                position,
-                sql: query.sql.clone().into_owned(),
-                creates,
-                columns,
-                strict: query.sql_mode.is_some_and(|mode| mode & STRICT != 0),
-            });
+        if state.parked || state.notes.iter().any(|note| note.position == position) {
+            return Ok(());
         }
+        let kept = source::DdlNote {
+            table: state.uid,
+            position,
+            schema: query.schema.clone().into_owned(),
+            sql: query.sql.clone().into_owned(),
+            strict: query.sql_mode.is_some_and(|mode| mode & STRICT != 0),
+        };
+        self.journal.note_ddl(&kept)?;
+        state.notes.push(DdlNote::read(&kept));
+        Ok(())
     }
 }
