@@ -119,7 +119,8 @@ impl Source for MariaDbSource {
 impl Running {
     async fn next(&mut self, config: &Arc<SourceConfig>) -> Result<Option<Segment>> {
         loop {
-            if let Some(segment) = self.ready.pop_front() {
+            // What a schema change has ended came before what was cut since.
+            if let Some(segment) = self.assembler.sealed().or_else(|| self.ready.pop_front()) {
                 self.heartbeat = Instant::now() + config.heartbeat;
                 return Ok(Some(segment));
             }
@@ -139,7 +140,7 @@ impl Running {
             }
             self.requests.apply(config, &mut self.assembler, &mut self.snapshots)?;
             let flow = self.snapshots.advance(&mut self.assembler, &mut self.ready)?;
-            if !self.ready.is_empty() {
+            if !self.ready.is_empty() || self.assembler.is_sealed() {
                 continue;
             }
             if config.snapshot == SnapshotMode::SnapshotOnly && self.snapshots.is_done() {
