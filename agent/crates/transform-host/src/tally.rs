@@ -140,7 +140,7 @@ impl<'b> Tally<'b> {
                 self.park = Some(Park {
                     from: event + 1,
                     message: format!(
-                        "the transform refused {REFUSED_IN_A_ROW_MAX} events of the table in a row; \
+                        "refused {REFUSED_IN_A_ROW_MAX} events of the table in a row; \
                          `tidegate dead-letters list` shows why"
                     ),
                 });

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
-use tidegate_model::transform::{Plan, Transform, Transformed};
+use tidegate_model::transform::{Park, Plan, Transform, Transformed};
 use tidegate_model::{ChangeBatch, Error, ErrorKind, Refusal, RefusalCode, Result, TableUid, TableVersion};
 
 use crate::assemble::select;
@@ -269,7 +269,11 @@ impl WasmTransform {
                 Some(selected.build(&batch, guest, output.clone(), tally.computed, module)?)
             }
         };
-        Ok(Transformed { batch, origin, refused, dropped, park: tally.park })
+        let park = tally.park.map(|park| Park {
+            message: format!("the transform {} {}", self.name, park.message),
+            ..park
+        });
+        Ok(Transformed { batch, origin, refused, dropped, park })
     }
 
     /// Runs the events that the guest must see, and notes what became of them.
