@@ -8,4 +8,5 @@ pub mod pipeline;
 pub mod telemetry;
 
 mod demo;
+mod memory;
 mod stdout;

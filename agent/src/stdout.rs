@@ -12,13 +12,13 @@ use tidegate_model::{Error, ErrorKind, Result, TableName, TargetChange};
 
 /// Writes rows in the lake layout, and dead letters, as they come.
 #[derive(Debug)]
-pub struct StdoutSink {
+pub(crate) struct StdoutSink {
     pipeline: String,
 }
 
 impl StdoutSink {
     /// A sink of this pipeline.
-    pub fn new(pipeline: impl Into<String>) -> Self {
+    pub(crate) fn new(pipeline: impl Into<String>) -> Self {
         Self { pipeline: pipeline.into() }
     }
 }

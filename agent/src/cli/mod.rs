@@ -92,6 +92,7 @@ struct Format {
 
 /// Runs the command that the process was started with.
 pub fn main() -> ExitCode {
+    crate::memory::set_up();
     let arguments = match Arguments::try_parse() {
         Ok(arguments) => arguments,
         Err(error) => {

@@ -10,6 +10,7 @@ use tidegate_sink_object::{Format, ObjectSink, ObjectSinkConfig};
 use tidegate_source_mysql::{MariaDbSource, Secret, SnapshotMode as Mode, SourceConfig, Tls};
 
 use super::lane::CommitPolicy;
+use super::report::DEAD_LETTER_TYPE;
 use super::run::Context;
 use crate::config::resolve::{ObjectFormat, PipelineConfig, SinkKind, SnapshotMode, TlsMode};
 use crate::stdout::StdoutSink;
@@ -75,7 +76,7 @@ fn dead_letters(context: &Context) -> Result<Assembled> {
     let options = ObjectSinkConfig::new(path, Format::JsonLines, staging, &config.name, DEAD_LETTERS);
     Ok(Assembled {
         name: DEAD_LETTERS.into(),
-        sink_type: "object",
+        sink_type: DEAD_LETTER_TYPE,
         sink: Box::new(ObjectSink::new(options)),
         policy: policy(config, DEAD_LETTER_INTERVAL, DEAD_LETTER_BYTES),
         in_state_folder,

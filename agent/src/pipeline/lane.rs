@@ -61,6 +61,8 @@ pub(super) struct Lane {
     pub(super) sink: Box<dyn Sink>,
     /// What the sink had when this run began.
     pub(super) recovered: Arc<Offset>,
+    /// What the sink has now.
+    pub(super) committed: Arc<Offset>,
     pub(super) dead_letters: u64,
     pub(super) gate: Gate,
     pub(super) policy: CommitPolicy,
@@ -74,6 +76,8 @@ struct Pending {
     end: Arc<Offset>,
     /// When the first uncommitted delivery came; `None`: nothing is pending.
     since: Option<Instant>,
+    /// Something was written since then, were it only a mark.
+    wrote: bool,
     events: u64,
     commit_time_us: Option<i64>,
 }
@@ -105,20 +109,27 @@ impl Lane {
     }
 
     async fn drive(&mut self, deliveries: &mut mpsc::Receiver<Arc<Delivery>>) -> Result<()> {
-        let mut pending =
-            Pending { seq: 0, end: self.recovered.clone(), since: None, events: 0, commit_time_us: None };
+        let mut pending = Pending {
+            seq: 0,
+            end: self.recovered.clone(),
+            since: None,
+            wrote: false,
+            events: 0,
+            commit_time_us: None,
+        };
         loop {
             let due = pending.since.map(|since| since + self.policy.interval);
             tokio::select! {
                 biased;
                 () = asked(&mut self.order, pending.seq) => self.commit(&mut pending).await?,
+                // In front of the queue, which is never empty under load.
+                () = sleep_until(due.unwrap_or_else(Instant::now).into()), if due.is_some() => {
+                    self.commit(&mut pending).await?;
+                }
                 delivery = deliveries.recv() => match delivery {
                     Some(delivery) => self.take(&mut pending, &delivery).await?,
                     None => return self.commit(&mut pending).await,
                 },
-                () = sleep_until(due.unwrap_or_else(Instant::now).into()), if due.is_some() => {
-                    self.commit(&mut pending).await?;
-                }
             }
         }
     }
@@ -172,6 +183,7 @@ impl Lane {
     }
 
     async fn write(&mut self, pending: &mut Pending, write: Write<'_>) -> Result<()> {
+        pending.wrote = true;
         match write {
             Write::Rows(target, batch) => {
                 self.sink.write(Part::Rows { target: &target, batch: &batch }).await?;
@@ -212,6 +224,7 @@ impl Lane {
             let middle = low + (high - low) / 2;
             if has(middle) { low = middle + 1 } else { high = middle }
         }
+        self.report.dropped(low as u64);
         match low {
             0 if batch.is_empty() => Ok(None),
             0 => Ok(Some(batch.clone())),
@@ -269,12 +282,18 @@ impl Lane {
         }
         let record = Commit { offset: pending.end.clone(), dead_letters: self.dead_letters };
         let started = Instant::now();
-        self.commit_until_told(&record, started).await?;
+        // An idle source repeats its position with every heartbeat; the sink's
+        // record says the same already.
+        if pending.wrote || pending.end != self.committed {
+            self.commit_until_told(&record, started).await?;
+            self.committed = pending.end.clone();
+        }
         if let Order::First { durable, .. } = &self.order {
             durable.send_replace(pending.seq);
         }
         self.report.committed(&record, pending.events, pending.commit_time_us, started.elapsed());
         pending.since = None;
+        pending.wrote = false;
         pending.events = 0;
         Ok(())
     }

@@ -47,10 +47,12 @@ async fn rig(sink: MemorySink, order: Order, start: Offset, interval: Duration) 
     let (commits_to, commits) = mpsc::unbounded_channel();
     let board = Board::new("test", Metrics::new().pipeline("test"));
     let name: Arc<str> = "memory".into();
+    let offset = Arc::new(recovered.offset.unwrap_or(start));
     let lane = Lane {
         name: name.clone(),
         sink: Box::new(sink.clone()),
-        recovered: Arc::new(recovered.offset.unwrap_or(start)),
+        recovered: offset.clone(),
+        committed: offset,
         dead_letters: recovered.dead_letters,
         gate: Gate::recover(registry, name.clone(), recovered.targets).unwrap(),
         policy: policy(interval),
@@ -163,6 +165,17 @@ async fn a_target_changes_behind_a_commit_of_its_old_rows() {
     let (sink, ended) = rig.end().await;
     ended.unwrap();
     assert_eq!(sink.durable.lock().unwrap().rows, [(1, 10), (2, 20)]);
+}
+
+#[tokio::test]
+async fn a_position_that_the_record_has_already_is_not_committed_again() {
+    let (order, _asked, answer) = after();
+    answer.send_replace(u64::MAX);
+    let rig = rig(MemorySink::default(), order, offset_before(2), NEVER).await;
+    rig.deliveries.send(delivery(1, Vec::new(), offset_before(2)).await).await.unwrap();
+    let (sink, ended) = rig.end().await;
+    ended.unwrap();
+    assert!(sink.durable.lock().unwrap().record.is_none(), "a heartbeat without news was committed");
 }
 
 #[tokio::test]

@@ -31,6 +31,9 @@ pub(super) struct Board {
     metrics: PipelineMetrics,
 }
 
+/// `sink_type` of the dead-letter queue.
+pub(super) const DEAD_LETTER_TYPE: &str = "dead_letters";
+
 /// Window of `events_per_second`.
 const RATE_WINDOW: Duration = Duration::from_secs(10);
 
@@ -61,8 +64,8 @@ impl Board {
         while rate.front().is_some_and(|(at, _)| now - *at > RATE_WINDOW) {
             rate.pop_front();
         }
-        status.events_per_second =
-            rate.iter().map(|(_, n)| *n as f64).sum::<f64>() / RATE_WINDOW.as_secs_f64();
+        let events: u64 = rate.iter().map(|(_, n)| n).sum();
+        status.events_per_second = events as f64 / RATE_WINDOW.as_secs_f64();
         status
     }
 
@@ -242,6 +245,13 @@ impl Report {
         self.board.update(|s| sink_entry(s, &self.sink).events += events);
     }
 
+    /// Events came again that the sink has.
+    pub(super) fn dropped(&self, events: u64) {
+        if events > 0 {
+            self.board.metrics.dedup_hits(events);
+        }
+    }
+
     /// A dead letter was taken over; `count` over the pipeline's life.
     pub(super) fn dead_letter(&self, letter: &DeadLetter, count: u64) {
         self.board.metrics.dead_letters(&letter.stage, 1);
@@ -270,9 +280,11 @@ impl Report {
     ) {
         self.board.metrics.sink_writes(self.sink_type, WriteStatus::Committed, events);
         self.board.metrics.sink_latency(self.sink_type, took);
-        if let Some(lag) = commit_time_us.filter(|_| events > 0).map(|t| (now_ms() - t / 1000).max(0)) {
+        if self.sink_type != DEAD_LETTER_TYPE {
+            // An idle source has no lag.
+            let lag = commit_time_us.filter(|_| events > 0).map_or(0, |t| (now_ms() - t / 1000).max(0));
             self.board.metrics.source_lag(Duration::from_millis(lag.unsigned_abs()));
-            self.board.update(|s| s.lag_ms = Some(lag));
+            self.board.update(|s| s.lag_ms = (events > 0).then_some(lag));
         }
         self.board.committed(&self.sink, record);
         // The checkpointer is gone only when the run ends anyway.

@@ -23,13 +23,14 @@ use super::report::{Board, Report};
 use super::transformer::Transformer;
 use super::{assembly, modules, status};
 use crate::config::resolve::{AgentConfig, PipelineConfig};
+use crate::memory;
 
 /// Deliveries that wait in front of a lane; their bytes are in the budget.
 const LANE_QUEUE: usize = 64;
 
 /// Share of the memory budget for rows between source and sinks; the rest is for
 /// decoder, chunk and open files.
-const IN_FLIGHT_SHARE: u64 = 4;
+const IN_FLIGHT_SHARE: u64 = 8;
 
 /// What every run of a pipeline shares.
 pub(super) struct Context {
@@ -65,6 +66,7 @@ pub(super) async fn run(context: &Context, requests: &mut mpsc::Receiver<Request
     let offsets: Vec<&Offset> = sinks.iter().filter_map(|s| s.recovered.offset.as_ref()).collect();
     // Compiling takes a while; the runtime's other tasks go on.
     let eras = tokio::task::block_in_place(|| modules::eras(context, &offsets))?;
+    memory::trim();
     context.board.tables(&source.tables(), &offset);
     let snapshotting = offset.snapshot.values().any(|s| !s.done);
     context.board.set_state(if snapshotting { status::State::Snapshotting } else { status::State::Running });
@@ -247,13 +249,14 @@ fn lane(
     commits: mpsc::UnboundedSender<super::report::Committed>,
 ) -> Result<Lane> {
     let Ready { name, sink_type, sink, policy, recovered, .. } = ready;
-    let recovered_offset = recovered.offset.expect("every sink has begun");
+    let offset = Arc::new(recovered.offset.expect("every sink has begun"));
     Ok(Lane {
         gate: Gate::recover(registry.clone(), name.clone(), recovered.targets)?,
         report: Report { sink: name.clone(), sink_type, board: context.board.clone(), commits },
         name,
         sink,
-        recovered: Arc::new(recovered_offset),
+        recovered: offset.clone(),
+        committed: offset,
         dead_letters: recovered.dead_letters,
         policy,
         order,

@@ -1,4 +1,9 @@
-//! source-mysql
+//! MariaDB capture: a server's tables and its binary log as segments of changes.
+//!
+//! Read [`MariaDbSource`] first (`source.rs`: the loop), then `assembler/` (the
+//! log into transactions, versions and batches) and `snapshot/` (tables' rows
+//! joined to the log). Below them, without I/O: [`binlog`] says what an event
+//! is, [`codec`] what a cell is, `ddl/` and `derive.rs` what a statement did.
 
 pub mod binlog;
 pub mod charset;

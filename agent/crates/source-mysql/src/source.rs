@@ -13,6 +13,7 @@ use tidegate_model::{Error, ErrorKind, Offset, Result, Segment, TableVersion};
 use tokio::time::Instant;
 
 use crate::assembler::Assembler;
+use crate::binlog::RawEvent;
 use crate::catalog;
 use crate::config::{SnapshotMode, SourceConfig};
 use crate::connection::Connection;
@@ -168,7 +169,7 @@ impl Running {
         tokio::select! {
             biased;
             event = self.stream.next() => {
-                self.assembler.event(&event?)?;
+                self.assembler.event(RawEvent::of(&event?))?;
                 Ok(())
             }
             chunk = self.snapshots.wait(&mut self.assembler) => chunk,

@@ -19,7 +19,7 @@ use tidegate_model::{
     Error, ErrorKind, HeldReason, Lineage, Offset, Result, Scanned, SchemaChangeKind, TableName, TxPosition,
 };
 
-use crate::assembler::Assembler;
+use crate::assembler::{Assembler, mend};
 use crate::catalog::{self, CatalogTable};
 use crate::config::{SnapshotMode, SourceConfig};
 use crate::connection::Connection;
@@ -216,10 +216,7 @@ pub(crate) fn introduce(
     let observed = match structure::listed(catalog) {
         Ok(observed) => observed,
         Err(obstacle) => {
-            assembler.park(
-                table,
-                format!("{obstacle}; change the column's type, then run `tidegate snapshot {name}`"),
-            );
+            assembler.park(table, mend(name, &obstacle));
             return Ok(());
         }
     };
@@ -227,12 +224,9 @@ pub(crate) fn introduce(
     match (config.snapshot, catalog.snapshot_obstacle()) {
         (SnapshotMode::Latest, _) => {}
         (_, None) => snapshots.begin(assembler, table, 1),
-        (_, Some(obstacle)) => assembler.park(
-            table,
-            format!(
-                "{obstacle}; mend that and run `tidegate snapshot {name}`, or set `source.snapshot.mode: latest`"
-            ),
-        ),
+        (_, Some(obstacle)) => {
+            assembler.park(table, format!("{}, or set `source.snapshot.mode: latest`", mend(name, obstacle)))
+        }
     }
     Ok(())
 }

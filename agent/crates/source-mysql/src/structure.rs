@@ -121,9 +121,8 @@ fn type_word<'a>(name: &str, notes: &'a [DdlNote]) -> Option<&'a str> {
 
 /// Types that share their wire form with one that the map does not tell.
 fn is_ambiguous(data_type: &DataType) -> bool {
-    match data_type {
-        DataType::Binary { length: 4 | 16, fixed: true } => true,
-        DataType::Text { length: u32::MAX, .. } => true,
-        _ => false,
-    }
+    matches!(
+        data_type,
+        DataType::Binary { length: 4 | 16, fixed: true } | DataType::Text { length: u32::MAX, .. }
+    )
 }

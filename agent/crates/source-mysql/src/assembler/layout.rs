@@ -71,8 +71,9 @@ impl Assembler {
         let Some(Blocked { table, map }) = self.blocked.take() else { return Ok(()) };
         let state = &self.tables[table];
         match structure::observe(&map, state.version.as_deref(), catalog, &state.notes) {
-            Err(message) => {
-                self.park(table, message);
+            Err(obstacle) => {
+                let name = self.tables[table].name.clone();
+                self.park(table, mend(&name, &obstacle));
                 return Ok(());
             }
             Ok(observed) => {
@@ -236,6 +237,11 @@ impl Assembler {
             _ => Fit::No,
         }
     }
+}
+
+/// A message for a table whose structure cannot be captured.
+pub(crate) fn mend(name: &TableName, obstacle: &str) -> String {
+    format!("{obstacle}; change that, then run `tidegate snapshot {name}`")
 }
 
 /// Whether rows of a map are rows of the table's version.

@@ -15,12 +15,15 @@
 
 mod layout;
 mod statement;
+#[cfg(test)]
+mod tests;
+
+pub(crate) use layout::mend;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet, VecDeque};
 use std::sync::Arc;
 use std::time::Instant;
 
-use mysql_async::binlog::events::Event as DriverEvent;
 use tidegate_model::source::Journal;
 use tidegate_model::{
     BatchBuilder, Error, ErrorKind, Held, HeldReason, Item, Lineage, LogPosition, Offset, OpenTransaction,
@@ -118,9 +121,9 @@ impl Assembler {
     /// # Errors
     /// What the log cannot be followed through: corrupt or lost events, a
     /// journal that cannot be written.
-    pub(crate) fn event(&mut self, event: &DriverEvent) -> Result<()> {
+    pub(crate) fn event(&mut self, raw: RawEvent<'_>) -> Result<()> {
         debug_assert!(self.blocked.is_none(), "an event while the catalog is asked");
-        let decoded = self.decoder.decode(RawEvent::of(event))?;
+        let decoded = self.decoder.decode(raw)?;
         match decoded.event {
             Event::Gtid(gtid) => self.begin(gtid, decoded.start, decoded.timestamp),
             Event::TableMap(map) => self.table_map(&map)?,

@@ -36,7 +36,7 @@ use tokio::sync::oneshot;
 use tokio::task::JoinHandle;
 
 use self::reader::{ChunkReader, PlanJob, PlanOutcome, Planned, ReadJob, ReadOutcome};
-use crate::assembler::{Assembler, way_out};
+use crate::assembler::{Assembler, mend};
 use crate::catalog::CatalogTable;
 use crate::config::SourceConfig;
 use crate::keys;
@@ -285,10 +285,7 @@ impl Snapshots {
             PlanOutcome::Obstacle(why) => {
                 let table = current.table;
                 self.current = None;
-                let message = format!(
-                    "{why}; mend it, then run `tidegate snapshot {}`",
-                    assembler.tables()[table].name
-                );
+                let message = mend(&assembler.tables()[table].name, &why);
                 assembler.park(table, message);
             }
         }
@@ -368,8 +365,8 @@ impl Snapshots {
         assembler.replay(table)?;
         match structure::listed(catalog) {
             Err(obstacle) => {
-                let message = way_out(&assembler.tables()[table].name, "cannot be read");
-                assembler.park(table, format!("{obstacle}; {message}"));
+                let message = mend(&assembler.tables()[table].name, &obstacle);
+                assembler.park(table, message);
                 Ok(())
             }
             Ok(observed) => assembler.adopt(table, observed, catalog),
