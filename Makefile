@@ -5,8 +5,8 @@ SHELL := bash
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory
 
-# One profile and one target folder for everything but the benchmarks, so that the agent's heavy
-# dependencies are compiled once.
+# One profile and one target folder for everything but the benchmarks, and always the whole workspace,
+# so that the agent's heavy dependencies have the same features in every command and are compiled once.
 CARGO_FLAGS := --profile ci
 AGENT := $(CURDIR)/target/ci/tidegate
 MAPPING := $(CURDIR)/target/transforms/mapping.wasm
@@ -45,7 +45,7 @@ build: agent mapping ## Build the agent and the standard transform
 
 .PHONY: agent
 agent: setup
-	cargo build --package tidegate $(CARGO_FLAGS)
+	cargo build --workspace --bins $(CARGO_FLAGS)
 
 .PHONY: mapping
 mapping: agent
@@ -58,14 +58,14 @@ lint: setup ## Check formatting and lints
 
 .PHONY: bench
 bench: setup ## Measure the agent, in a release build; fails when a bar is missed
-	cargo build --release --package tidegate
+	cargo build --release --workspace --bins
 	COMPONENT_ENCODER='$(CURDIR)/target/release/tidegate transform encode' \
 	  guest-sdk/rust-wasm.sh build transforms/mapping $(MAPPING)
-	cargo bench --package tidegate-tests
+	cargo bench --workspace --bench bench
 
 .PHONY: crash
 crash: build ## Kill the agent at 50 random moments instead of 10
-	TIDEGATE_CRASH_ROUNDS=50 cargo test --package tidegate-tests $(CARGO_FLAGS) --test it crash
+	TIDEGATE_CRASH_ROUNDS=50 cargo test --workspace $(CARGO_FLAGS) --test it crash
 
 .PHONY: fuzz
 fuzz: ## Fuzz every decoder for a minute each (needs cargo-fuzz)
