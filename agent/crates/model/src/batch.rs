@@ -208,6 +208,12 @@ impl ChangeBatch {
             .map(|r| {
                 let mut refusal = r.clone();
                 refusal.event = new_index[r.event as usize];
+                // An event keeps all its rows, so its texts move with its first one.
+                let old = self.rows_of(r.event as usize).start as u32;
+                let new = rows_event.partition_point(|&event| event < refusal.event) as u32;
+                for (row, ..) in &mut refusal.texts {
+                    *row = *row - old + new;
+                }
                 refusal
             })
             .collect();

@@ -323,6 +323,22 @@ mod tests {
     }
 
     #[test]
+    fn selecting_keeps_a_refusal_with_its_event_and_its_texts_with_their_rows() {
+        let mut batch = batch();
+        let refusal = |event, row| Refusal {
+            event,
+            code: crate::RefusalCode::InvalidValue,
+            column: None,
+            message: String::new(),
+            texts: vec![(row, 1, "0000-00-00".into())],
+        };
+        batch.refused = vec![refusal(0, 0), refusal(1, 2), refusal(2, 3)];
+        let part = batch.select(&[1, 2]).unwrap();
+        let kept: Vec<_> = part.refused.iter().map(|r| (r.event, r.texts[0].0)).collect();
+        assert_eq!(kept, [(0, 1), (1, 2)]);
+    }
+
+    #[test]
     fn selecting_keeps_images_with_their_events() {
         let batch = batch();
         for keep in [vec![1], vec![0, 2], vec![1, 2]] {
