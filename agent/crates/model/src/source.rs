@@ -113,19 +113,13 @@ pub trait Journal: Send + Sync {
     ///
     /// # Errors
     /// When the state folder cannot be written.
-    fn note_ddl(&self, note: &DdlNote) -> Result<()> {
-        let _ = note;
-        Ok(())
-    }
+    fn note_ddl(&self, note: &DdlNote) -> Result<()>;
 
     /// The DDL kept for a table, in log order.
     ///
     /// # Errors
     /// When the state folder cannot be read.
-    fn ddl_notes(&self, table: TableUid) -> Result<Vec<DdlNote>> {
-        let _ = table;
-        Ok(Vec::new())
-    }
+    fn ddl_notes(&self, table: TableUid) -> Result<Vec<DdlNote>>;
 
     /// Mints the uid of a new table; the same name gets the same uid until the
     /// table is dropped.

@@ -10,6 +10,7 @@
 //! on. The file's format is `docs/specs/state-file.md`.
 
 mod checkpoint;
+mod ddl_notes;
 mod identity;
 mod lock;
 mod migration;

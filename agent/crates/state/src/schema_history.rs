@@ -14,9 +14,10 @@ use std::sync::Arc;
 use redb::{ReadableTable, ReadableTableMetadata, WriteTransaction};
 use tidegate_format::SchemaChangeRecord;
 use tidegate_format::record;
-use tidegate_model::source::{ChunkPlan, Journal};
+use tidegate_model::source::{ChunkPlan, DdlNote, Journal};
 use tidegate_model::{Error, ErrorKind, Result, SchemaChange, TableName, TableUid, TableVersion};
 
+use crate::ddl_notes;
 use crate::modules::Digest;
 use crate::state::State;
 use crate::store::failed;
@@ -81,8 +82,16 @@ impl Journal for State {
             changes
                 .insert(key, &record::encode(&SchemaChangeRecord::from(&**change))?[..])
                 .map_err(failed)?;
-            Ok(())
+            ddl_notes::forget_used(transaction, change)
         })
+    }
+
+    fn note_ddl(&self, note: &DdlNote) -> Result<()> {
+        self.write_ddl_note(note)
+    }
+
+    fn ddl_notes(&self, table: TableUid) -> Result<Vec<DdlNote>> {
+        self.read_ddl_notes(table)
     }
 
     fn schema_history(&self) -> Result<Vec<Arc<SchemaChange>>> {

@@ -40,6 +40,9 @@ pub(crate) const SCHEMA_CHANGES: TableDefinition<'_, (u64, u64), &[u8]> =
 /// (uid, generation, chunk) → bounds.
 pub(crate) const CHUNKS: TableDefinition<'_, (u64, u64, u64), &[u8]> = TableDefinition::new("chunks");
 
+/// (uid, position text) → DDL whose effect is not recorded yet.
+pub(crate) const DDL_NOTES: TableDefinition<'_, (u64, &str), &[u8]> = TableDefinition::new("ddl_notes");
+
 /// Running number from 1 → chain entry.
 pub(crate) const MODULE_TABLE: TableDefinition<'_, u64, &[u8]> = TableDefinition::new("module_table");
 
@@ -51,6 +54,7 @@ pub(crate) fn make(transaction: &WriteTransaction) -> Result<()> {
     transaction.open_table(KNOWN_VERSIONS).map_err(failed)?;
     transaction.open_table(SCHEMA_CHANGES).map_err(failed)?;
     transaction.open_table(CHUNKS).map_err(failed)?;
+    transaction.open_table(DDL_NOTES).map_err(failed)?;
     transaction.open_table(MODULE_TABLE).map_err(failed)?;
     Ok(())
 }
@@ -62,6 +66,7 @@ pub(crate) fn forget_start(transaction: &WriteTransaction) -> Result<()> {
     transaction.open_table(TABLE_UIDS).map_err(failed)?.retain(|_, _| false).map_err(failed)?;
     transaction.open_table(META).map_err(failed)?.remove(NEXT_UID).map_err(failed)?;
     transaction.open_table(CHUNKS).map_err(failed)?.retain(|_, _| false).map_err(failed)?;
+    transaction.open_table(DDL_NOTES).map_err(failed)?.retain(|_, _| false).map_err(failed)?;
     transaction.open_table(MODULE_TABLE).map_err(failed)?.retain(|_, _| false).map_err(failed)?;
     Ok(())
 }

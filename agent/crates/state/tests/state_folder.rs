@@ -6,7 +6,7 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use tidegate_model::source::{ChunkPlan, Journal};
+use tidegate_model::source::{ChunkPlan, DdlNote, Journal};
 use tidegate_model::{
     Column, ColumnOp, DataType, ErrorKind, ExistingRows, Lineage, LogPosition, Offset, Scanned, SchemaChange,
     SchemaChangeKind, TableName, TableSnapshot, TableUid, TableVersion, TxPosition, Witness,
@@ -192,6 +192,34 @@ fn a_lost_folder_goes_on_behind_the_sinks_records() {
     next.after =
         Arc::new(TableVersion::new(TableUid(7), orders(), 4, baseline().after.columns.clone(), vec![0]));
     state.record_change(&Arc::new(next)).unwrap();
+}
+
+#[test]
+fn a_ddl_is_kept_until_its_change_is_recorded() {
+    let folder = tempfile::tempdir().unwrap();
+    let note = |table, at| DdlNote {
+        table,
+        position: tx(at),
+        schema: "shop".into(),
+        sql: format!("ALTER TABLE orders ADD c{at} INT"),
+        strict: true,
+    };
+    let change = added();
+    let at = change.position.log.offset;
+    let (used, later, other) = (note(ORDERS, at - 1), note(ORDERS, at + 1), note(TableUid(2), at - 1));
+    {
+        let state = State::open(folder.path(), "shop").unwrap();
+        state.start_at(&offset(4, 0)).unwrap();
+        for note in [&later, &used, &other, &used] {
+            state.note_ddl(note).unwrap();
+        }
+    }
+    let state = State::open(folder.path(), "shop").unwrap();
+    assert_eq!(state.ddl_notes(ORDERS).unwrap(), [used, later.clone()]);
+    state.record_change(&baseline()).unwrap();
+    state.record_change(&change).unwrap();
+    assert_eq!(state.ddl_notes(ORDERS).unwrap(), [later]);
+    assert_eq!(state.ddl_notes(TableUid(2)).unwrap(), [other]);
 }
 
 #[test]

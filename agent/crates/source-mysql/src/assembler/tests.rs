@@ -12,6 +12,7 @@ use tidegate_model::{Scanned, SchemaChange};
 struct Memory {
     names: Mutex<Vec<TableName>>,
     changes: Mutex<Vec<Arc<SchemaChange>>>,
+    notes: Mutex<Vec<DdlNote>>,
 }
 
 impl Journal for Memory {
@@ -39,8 +40,13 @@ impl Journal for Memory {
         Ok(self.changes.lock().unwrap().clone())
     }
 
-    fn note_ddl(&self, _: &DdlNote) -> Result<()> {
+    fn note_ddl(&self, note: &DdlNote) -> Result<()> {
+        self.notes.lock().unwrap().push(note.clone());
         Ok(())
+    }
+
+    fn ddl_notes(&self, table: TableUid) -> Result<Vec<DdlNote>> {
+        Ok(self.notes.lock().unwrap().iter().filter(|note| note.table == table).cloned().collect())
     }
 
     fn table_uid(&self, name: &TableName) -> Result<TableUid> {
