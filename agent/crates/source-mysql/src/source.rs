@@ -129,14 +129,16 @@ impl Running {
                 return Ok(None);
             }
             if let Some(name) = self.assembler.blocked_on() {
-                let table = catalog::read(self.catalog(config).await?, &name).await;
-                let table = self.usable(table)?;
+                let mut connection = self.catalog(config).await?;
+                let table = catalog::read(&mut connection, &name).await?;
+                self.catalog = Some(connection);
                 self.assembler.unblock(table.as_ref())?;
                 continue;
             }
             if let Some(name) = self.requests.waiting() {
-                let looked_up = Requests::look_up(self.catalog(config).await?, &name).await;
-                let found = self.usable(looked_up)?;
+                let mut connection = self.catalog(config).await?;
+                let found = Requests::look_up(&mut connection, &name).await?;
+                self.catalog = Some(connection);
                 self.requests.found(found);
             }
             self.requests.apply(config, &mut self.assembler, &mut self.snapshots)?;
@@ -190,19 +192,13 @@ impl Running {
         old || bytes >= bounds.bytes_max || (at_border && bytes >= bounds.bytes)
     }
 
-    async fn catalog(&mut self, config: &SourceConfig) -> Result<&mut Connection> {
-        let connection = match self.catalog.take() {
-            Some(connection) => connection,
-            None => Connection::open(config).await?,
-        };
-        Ok(self.catalog.insert(connection))
-    }
-
-    /// After an error the connection may be half-way through an answer.
-    fn usable<T>(&mut self, outcome: Result<T>) -> Result<T> {
-        if outcome.is_err() {
-            self.catalog = None;
+    /// The connection for the catalog. Its user gives it back after a whole
+    /// answer: dropped half-way, as `next` may be at any await point, or after an
+    /// error, it would answer the next question with the rest of this one.
+    async fn catalog(&mut self, config: &SourceConfig) -> Result<Connection> {
+        match self.catalog.take() {
+            Some(connection) => Ok(connection),
+            None => Connection::open(config).await,
         }
-        outcome
     }
 }

@@ -13,6 +13,7 @@
 //! **Order.** A table's rows gather in one builder until the segment is cut or
 //! its structure changes; then the batch goes in front of the change.
 
+mod cuts;
 mod layout;
 mod statement;
 #[cfg(test)]
@@ -30,7 +31,9 @@ use tidegate_model::{
     Result, SchemaChange, Segment, TableName, TableParked, TableUid, Transaction, TxPosition, Witness,
 };
 
+use self::cuts::Cuts;
 use crate::binlog::{Decoder, Event, GtidEvent, RawEvent, RowsEvent, TableMap};
+use crate::codec::RowsDecoded;
 use crate::config::SourceConfig;
 use crate::history::History;
 use crate::keys;
@@ -84,6 +87,7 @@ pub(crate) struct Assembler {
     oldest: Option<Instant>,
     commit_time_us: Option<i64>,
     seq: u64,
+    cuts: Cuts,
 }
 
 impl Assembler {
@@ -113,6 +117,7 @@ impl Assembler {
             oldest: None,
             commit_time_us: None,
             seq: 0,
+            cuts: Cuts::new(),
         }
     }
 
@@ -296,6 +301,24 @@ impl Assembler {
     }
 
     fn captured_rows(&mut self, table: usize, rows: &RowsEvent<'_>) -> Result<()> {
+        self.bytes += rows.images.len();
+        let mut taken = 0;
+        loop {
+            let (decoded, cut) = self.decode_rows(table, rows, taken)?;
+            taken += decoded.appended;
+            if cut {
+                let segment = self.cut();
+                self.sealed.push_back(segment);
+            }
+            if taken == decoded.changes {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Decodes an event's changes behind the first `taken`, up to a cut; true
+    /// when there is one behind the last of them.
+    fn decode_rows(&mut self, table: usize, rows: &RowsEvent<'_>, taken: u64) -> Result<(RowsDecoded, bool)> {
         let state = &mut self.tables[table];
         let (Some(group), Some(layout), Some(version)) = (&mut self.group, &state.layout, &state.version)
         else {
@@ -317,16 +340,21 @@ impl Assembler {
         }
         let table_idx = group.table_idx.entry(table).or_default();
         let idx = &mut group.idx;
-        layout.codec.decode_rows(rows, builder, || {
+        let (cuts, mut seen, mut cut) = (&mut self.cuts, 0, false);
+        let decoded = layout.codec.decode_rows(rows, builder, || {
+            seen += 1;
+            if cut || seen <= taken {
+                return None;
+            }
+            cut = cuts.after_change();
             let numbers = (*idx, *table_idx);
             *idx += 1;
             *table_idx += 1;
             Some(numbers)
         })?;
-        self.bytes += rows.images.len();
         self.commit_time_us = self.commit_time_us.max(Some(group.commit_time_us));
         self.oldest.get_or_insert_with(Instant::now);
-        Ok(())
+        Ok((decoded, cut))
     }
 
     /// Moves a table's rows from its builder into the segment.
