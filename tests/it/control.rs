@@ -59,7 +59,6 @@ fn pages_for_monitors() {
         ("cdc_checkpoint_duration_ms", "histogram"),
         ("cdc_checkpoint_size_bytes", "gauge"),
         ("cdc_dead_letters", "counter"),
-        ("cdc_dedup_hit", "counter"),
         ("cdc_parked_tables", "gauge"),
         ("cdc_diverging_tables", "gauge"),
     ];
@@ -170,7 +169,7 @@ fn dead_letters_are_listed_and_shown() {
 fn the_lakes_files_and_queries_are_printed() {
     let (pipeline, agent) = running("lake_printed");
     agent.stop();
-    let printed = text(&command(&pipeline, &["lake", "files", "lake_printed.t"]));
+    let printed = text(&command(&pipeline, &["lake", "files", "lake_printed.t", "--sink=lake"]));
     let committed = pipeline.lake().committed_files("lake_printed.t");
     assert!(!committed.is_empty());
     for file in &committed {

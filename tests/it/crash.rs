@@ -18,10 +18,18 @@ use tidegate_tests::rig::{Agent, MariaDb, Pipeline, Random, tidegate, wait_for, 
 type Point = (&'static str, u32);
 
 const COMMIT: [Point; 4] = [("staged-file", 2), ("data-object", 2), ("log-entry", 3), ("redb-commit", 4)];
-const SCHEMA: [Point; 4] = [("ddl-intent", 1), ("ddl-apply", 1), ("ddl-record", 1), ("ddl-grant", 1)];
+const SCHEMA: [Point; 6] = [
+    ("schema-record", 1),
+    ("ddl-intent", 1),
+    ("ddl-applying", 1),
+    ("ddl-apply", 1),
+    ("ddl-record", 1),
+    ("ddl-grant", 1),
+];
 const OTHERS: [Point; 3] = [("chunk", 2), ("module-table", 1), ("dead-letter", 1)];
-/// Steps of the start, where a crash leaves nothing to recover but what the run before left.
-const START: [Point; 2] = [("module-file", 1), ("log-entry", 1)];
+/// Steps of a pipeline's first start, where a crash leaves half of a new state.
+const START: [Point; 5] =
+    [("state-open", 1), ("registry-open", 1), ("table-uid", 1), ("module-file", 1), ("log-entry", 1)];
 
 #[test]
 fn around_the_steps_of_a_commit() {
@@ -39,8 +47,24 @@ fn around_the_other_durable_steps() {
 }
 
 #[test]
-fn around_the_steps_of_a_start() {
-    crash_around("crash_start", &START);
+fn around_the_steps_of_the_first_start() {
+    for (point, pass) in START {
+        for side in ["before", "after"] {
+            let name = format!("crash_{}_{side}", point.replace('-', "_"));
+            let database = MariaDb::shared().database(&name);
+            let mut load = Load::new(&database, "t", Random::printed(&name)).with_refusals();
+            let pipeline = Pipeline::new(&database).mapping(&mapping(0)).parquet();
+            let agent = pipeline.spawn(&[("TIDEGATE_FAIL", &format!("{point}:{side}:{pass}"))]);
+            agent.wait_for_crash();
+            let agent = pipeline.start();
+            agent.wait_for_snapshot();
+            load.transactions(5);
+            load.ddl();
+            agent.wait_for_position(&database.position());
+            agent.stop();
+            load.check(&pipeline);
+        }
+    }
 }
 
 #[test]
@@ -48,16 +72,16 @@ fn at_random_moments() {
     let rounds = env::var("TIDEGATE_CRASH_ROUNDS").ok().and_then(|rounds| rounds.parse().ok()).unwrap_or(10);
     let database = MariaDb::shared().database("crash_random");
     let mut random = Random::printed("crash_random");
-    let mut load = Load::new(&database, "t", random.clone());
+    let mut load = Load::new(&database, "t", random.clone()).with_refusals();
     let pipeline = Pipeline::new(&database).mapping(&mapping(0)).parquet();
     let mut agent = pipeline.start();
     agent.wait_for_snapshot();
     for round in 0..rounds {
         let moment = random.below(600);
         // The load goes on until the kill, with a schema change somewhere in between.
-        load.beside(20, || after_milliseconds(random.below(100)));
+        load.beside(|| after_milliseconds(random.below(100)));
         load.ddl();
-        load.beside(2_000, || {
+        load.beside(|| {
             after_milliseconds(moment);
             agent.kill();
         });
@@ -90,7 +114,7 @@ fn every_fail_point_of_the_code_is_in_the_lists() {
 /// Crashes before and after each point, one after the other, each under a load with a schema change.
 fn crash_around(name: &str, points: &[Point]) {
     let database = MariaDb::shared().database(name);
-    let mut load = Load::new(&database, "t", Random::printed(name));
+    let mut load = Load::new(&database, "t", Random::printed(name)).with_refusals();
     // Chunks of a few rows, so that a snapshot has several.
     let pipeline = Pipeline::new(&database).source("snapshot: { mode: initial, chunk_rows: 10 }").parquet();
     let of_round = |round: usize| pipeline.clone().mapping(&mapping(round));
@@ -103,7 +127,7 @@ fn crash_around(name: &str, points: &[Point]) {
         let pipeline = of_round(round + 1);
         let fail = format!("{point}:{side}:{pass}");
         let agent = pipeline.spawn(&[("TIDEGATE_FAIL", &fail)]);
-        load.beside(400, || {
+        load.beside(|| {
             // What the load alone would not bring about.
             if *point == "chunk" && reaches_ready(&agent) {
                 // The agent may be gone before it answers.
@@ -115,7 +139,7 @@ fn crash_around(name: &str, points: &[Point]) {
         load.transactions(10);
         load.ddl();
         load.transactions(10);
-        load.beside(2_000, || agent.wait_for_crash());
+        load.beside(|| agent.wait_for_crash());
         let agent = pipeline.spawn(&[]);
         agent.wait_for_position(&database.position());
         if *point == "chunk" {
@@ -134,7 +158,7 @@ fn crash_around(name: &str, points: &[Point]) {
 
 /// A mapping that refuses rows whose `num` is no number; every round has another configuration.
 fn mapping(round: usize) -> String {
-    format!("{{ cast: {{ num: int64 }}, default: {{ note: \"round {round}\" }} }}")
+    format!("{{ cast: {{ num: int64 }}, default: {{ num: {round} }} }}")
 }
 
 /// True once the agent is ready, false if it ended before.
@@ -151,7 +175,8 @@ fn after_milliseconds(milliseconds: u64) {
     std::thread::sleep(std::time::Duration::from_millis(milliseconds));
 }
 
-/// The names that `fail::before` and `fail::after` are called with, or a constant beside them has.
+/// The names of fail points: what `fail::before` and `fail::after` are called with, by themselves or
+/// through a write that has its point as an argument or a variable.
 fn collect_points(folder: &Path, named: &mut BTreeSet<String>) {
     for entry in fs::read_dir(folder).expect("the folder is there") {
         let path = entry.expect("it can be listed").path();
@@ -159,10 +184,16 @@ fn collect_points(folder: &Path, named: &mut BTreeSet<String>) {
             collect_points(&path, named);
         } else if path.extension().is_some_and(|extension| extension == "rs") {
             let text = fs::read_to_string(&path).expect("our files are UTF-8");
-            for call in ["fail::before(", "fail::after("] {
+            let text = text.split("#[cfg(test)]").next().unwrap_or_default();
+            for call in ["fail::before(", "fail::after(", "store.write(", "storage.write("] {
                 let arguments = text.split(call).skip(1).map(str::trim_start);
                 let names = arguments.filter_map(|rest| rest.strip_prefix('"')?.split('"').next());
                 named.extend(names.map(str::to_owned));
+            }
+            for choice in text.split("let point = if ").skip(1).filter_map(|rest| rest.split(';').next()) {
+                let names = choice.split('"').skip(1).step_by(2);
+                let is_name = |name: &&str| name.contains('-');
+                named.extend(names.filter(is_name).map(str::to_owned));
             }
         }
     }

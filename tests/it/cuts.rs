@@ -10,7 +10,7 @@ const CUTS: [&str; 5] = ["", "events:1", "events:7", "events:1000", "random:42"]
 #[test]
 fn the_same_log_gives_the_same_lake() {
     let database = MariaDb::shared().database("cuts");
-    let mut load = Load::new(&database, "t", Random::printed("cuts"));
+    let mut load = Load::new(&database, "t", Random::printed("cuts")).with_refusals();
     load_beside_other_tables(&database);
     let pipelines = CUTS.map(|_| {
         Pipeline::new(&database)

@@ -192,14 +192,14 @@ fn a_disk_that_is_full() {
     let mut load = Load::new(&database, "t", Random::printed("disk_full"));
     let pipeline = Pipeline::new(&database).parquet().section("retry: { backoff: 200ms, max: unlimited }");
     pipeline.start().wait_for_snapshot();
-    for point in ["staged-file", "data-object", "log-entry", "redb-commit"] {
+    for (point, pass) in [("staged-file", 2), ("data-object", 2), ("log-entry", 3), ("redb-commit", 4)] {
         for fault in ["enospc", "eio"] {
-            let agent = pipeline.spawn(&[("TIDEGATE_FAIL", &format!("{point}:{fault}:3"))]);
+            let agent = pipeline.spawn(&[("TIDEGATE_FAIL", &format!("{point}:{fault}:{pass}"))]);
             load.transactions(20);
-            load.beside(2_000, || {
+            load.beside(|| {
                 wait_for("the fault to be told", || {
                     let log = agent.log().to_lowercase();
-                    let told = log.contains("no space left") || log.contains("storage full");
+                    let told = log.contains("no space left") || log.contains("no storage space");
                     let told = told || log.contains("input/output error") || log.contains("os error 5");
                     if told || agent.has_ended() {
                         Ok(())

@@ -15,16 +15,20 @@ fn in_the_middle_of_a_huge_transaction() {
 
 #[test]
 fn in_the_middle_of_a_multi_row_event() {
-    // One event of the log holds up to 8 KiB: here some hundred rows.
-    crash_inside("multi_row_event", "insert into t select seq, 'x' from seq_1_to_300", 300);
+    // One event of the log holds up to 8 KiB or one row: here some rows of 1 KiB.
+    crash_inside(
+        "multi_row_event",
+        "insert into t select seq, hex(random_bytes(500)) from seq_1_to_600",
+        600,
+    );
 }
 
 /// Kills the agent behind a commit that has cut the transaction, twice, and counts the events.
 fn crash_inside(name: &str, transaction: &str, events: usize) {
     let database = MariaDb::shared().database(name);
     let mut session = database.session();
-    session.run("create table t (id int primary key, v varchar(10))");
-    let pipeline = Pipeline::new(&database).parquet_in_commits_of("16KiB");
+    session.run("create table t (id int primary key, v varchar(1000))");
+    let pipeline = Pipeline::new(&database).parquet_in_commits_of("64KiB");
     let agent = pipeline.start();
     agent.wait_for_snapshot();
     session.run(transaction);

@@ -6,8 +6,6 @@ use tidegate_tests::rig::{Agent, MariaDb, Pipeline, Random, tidegate, wait_for};
 /// Rows of a table that is read in so many chunks that writes fall between and into them.
 const ROWS: u64 = 50_000;
 const CHUNKS: &str = "snapshot: { mode: initial, chunk_rows: 500 }";
-/// More transactions than fit beside a snapshot: the load ends with it.
-const TRANSACTIONS_MAX: usize = 20_000;
 
 #[test]
 fn under_fire_it_equals_the_table() {
@@ -16,15 +14,15 @@ fn under_fire_it_equals_the_table() {
     let pipeline = Pipeline::new(&database).source(CHUNKS).parquet();
     let agent = pipeline.spawn(&[]);
     wait_for_start(&pipeline);
-    load.beside(TRANSACTIONS_MAX, || agent.wait_for_snapshot());
+    load.beside(|| agent.wait_for_snapshot());
     agent.wait_for_position(&database.position());
     assert!(load.changes() > 20, "only {} changes beside the snapshot", load.changes());
     load.check(&pipeline);
 
     // The second generation replaces the first, also what has not changed since.
-    load.beside(TRANSACTIONS_MAX, || {
+    load.beside(|| {
         snapshot(&pipeline, "under_fire.t");
-        wait_for_generation(&agent, &pipeline, 2);
+        wait_for_generation(&agent, &pipeline, "under_fire.t", 2);
     });
     agent.wait_for_position(&database.position());
     agent.stop();
@@ -41,7 +39,7 @@ fn killed_in_the_middle_it_goes_on_at_its_last_chunk() {
     let pipeline = Pipeline::new(&database).source(CHUNKS).parquet();
     let agent = pipeline.spawn(&[]);
     wait_for_start(&pipeline);
-    let finished = load.beside(TRANSACTIONS_MAX, || {
+    let finished = load.beside(|| {
         let finished = wait_for("some chunks to be committed", || match chunks(&pipeline) {
             (finished, _) if finished >= 10 => Ok(finished),
             (finished, _) => Err(format!("{finished}")),
@@ -52,7 +50,7 @@ fn killed_in_the_middle_it_goes_on_at_its_last_chunk() {
     let (_, done) = chunks(&pipeline);
     assert!(!done, "the snapshot was over before the kill");
     let agent = pipeline.spawn(&[]);
-    load.beside(TRANSACTIONS_MAX, || agent.wait_for_snapshot());
+    load.beside(|| agent.wait_for_snapshot());
     agent.wait_for_position(&database.position());
     agent.stop();
     load.check(&pipeline);
@@ -149,15 +147,10 @@ pub(crate) fn snapshot(pipeline: &Pipeline, table: &str) {
     assert!(output.status.success(), "{}", String::from_utf8_lossy(&output.stderr));
 }
 
-/// Waits until this generation of every snapshotted table is complete in the lake.
-pub(crate) fn wait_for_generation(agent: &Agent, pipeline: &Pipeline, generation: u64) {
-    agent.wait_for_status(&format!("generation {generation} to be complete"), |_| {
-        let offset = pipeline.lake().offset()?;
-        let tables = offset["snapshot"].as_object()?;
-        let complete = |table: &serde_json::Value| {
-            table["done"] == true && table["generation"].as_u64().is_some_and(|found| found >= generation)
-        };
-        tables.values().all(complete).then_some(())
+/// Waits until this generation of a table's snapshot is complete in the lake.
+pub(crate) fn wait_for_generation(agent: &Agent, pipeline: &Pipeline, table: &str, generation: u64) {
+    agent.wait_for_status(&format!("generation {generation} of '{table}' to be complete"), |_| {
+        (pipeline.lake().complete_generation(table)? >= generation).then_some(())
     });
 }
 

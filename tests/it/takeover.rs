@@ -14,7 +14,7 @@ fn a_second_agent_fences_the_first() {
     let first = pipeline.start();
     first.wait_for_snapshot();
     load.transactions(20);
-    let second = load.beside(2_000, || {
+    let second = load.beside(|| {
         let second = pipeline.with_state("second").start();
         let said = first.wait_for_exit_code(3);
         assert!(said.contains("another agent has taken over"), "{said}");
@@ -39,7 +39,7 @@ fn an_agent_that_was_frozen_adds_nothing_when_it_thaws() {
     let pipeline = Pipeline::new(&database).parquet();
     let first = pipeline.start();
     first.wait_for_snapshot();
-    load.beside(200, || first.freeze());
+    load.beside(|| first.freeze());
     let second = pipeline.with_state("second").start();
     load.transactions(20);
     second.wait_for_position(&database.position());

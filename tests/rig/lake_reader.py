@@ -16,8 +16,10 @@ strings with all their digits, bytes are lower-case hex, dates and times are ISO
 digits of a second, in UTC and with a `Z` where the column has a zone.
 """
 
+import contextlib
 import datetime
 import decimal
+import io
 import json
 import math
 import sys
@@ -99,7 +101,9 @@ def read_json_lines(files):
 
 def read_program(program):
     names = {}
-    exec(compile(program, "program", "exec"), names)
+    # What it prints is for people; here standard output carries answers.
+    with contextlib.redirect_stdout(io.StringIO()):
+        exec(compile(program, "program", "exec"), names)
     columns = [(field.name, str(field.type)) for field in names["rows"].schema]
     return table(columns, [tuple(row.values()) for row in names["rows"].to_pylist()])
 

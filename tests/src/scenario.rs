@@ -64,7 +64,10 @@ fn changes(lake: &Lake, schema: &str) -> String {
             text += &format!("{table} {version}\n");
             let mut rows = lake.pyarrow(&files).rows;
             // Rows of a snapshot share a position; their text gives them an order of their own.
-            rows.sort_by_cached_key(|row| (row["__pos"].to_string(), row["__idx"].as_i64(), line(row)));
+            // The two rows of a change of key share one, too: the old key goes first.
+            rows.sort_by_cached_key(|row| {
+                (row["__pos"].to_string(), row["__idx"].as_i64(), row["__op"] != "d", line(row))
+            });
             for row in rows {
                 text += &format!("  {}\n", line(&row));
             }

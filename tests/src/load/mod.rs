@@ -20,9 +20,10 @@ mod columns;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::thread;
+use std::time::{Duration, Instant};
 
 use self::columns::Columns;
-use crate::rig::{Database, Random, Session};
+use crate::rig::{Database, PATIENCE, Random, Session};
 
 /// Above every key: `seq` is the statement's number times this, plus the key.
 const KEYS_MAX: u64 = 1_000_000;
@@ -54,6 +55,8 @@ pub struct Load {
     rows: BTreeMap<u64, u64>,
     /// Keys of rows with a text that is no number in `num`.
     refused: BTreeSet<u64>,
+    /// Whether some new rows have such a text.
+    refusals: bool,
     next_key: u64,
     statement: u64,
     columns: Columns,
@@ -80,11 +83,19 @@ impl Load {
             random,
             rows: (1..=rows).map(|key| (key, key)).collect(),
             refused: BTreeSet::new(),
+            refusals: false,
             next_key: rows + 1,
             statement: 1,
             columns: Columns::new(),
             changes: Vec::new(),
         }
+    }
+
+    /// From here on some new rows have a text in `num` that a mapping with `cast: { num: int64 }`
+    /// refuses.
+    #[must_use]
+    pub fn with_refusals(self) -> Self {
+        Self { refusals: true, ..self }
     }
 
     /// Goes on in a new session, after the server was away.
@@ -114,18 +125,18 @@ impl Load {
         }
     }
 
-    /// Runs transactions beside `work` until that returns, at most `count`.
-    pub fn beside<T>(&mut self, count: usize, work: impl FnOnce() -> T + Send) -> T
+    /// Runs transactions beside `work` until that returns, at a pace that leaves others some of the
+    /// machine, and at most for a minute.
+    pub fn beside<T>(&mut self, work: impl FnOnce() -> T + Send) -> T
     where
         T: Send,
     {
         thread::scope(|scope| {
             let work = scope.spawn(work);
-            for _ in 0..count {
-                if work.is_finished() {
-                    break;
-                }
+            let start = Instant::now();
+            while !work.is_finished() && start.elapsed() < PATIENCE {
                 self.transaction();
+                pace();
             }
             work.join().unwrap_or_else(|panic| std::panic::resume_unwind(panic))
         })
@@ -161,13 +172,13 @@ impl Load {
         let values: Vec<String> = keys
             .clone()
             .map(|key| {
-                let num = if is_refused(key) { "none".to_owned() } else { key.to_string() };
+                let num = if self.is_refused(key) { "none".to_owned() } else { key.to_string() };
                 format!("({key}, {}, {key} % 7, 'new {key}', '{num}')", base + key)
             })
             .collect();
         let values = values.join(", ");
         self.session.run(format!("insert into `{}` (id, seq, n, note, num) values {values}", self.table));
-        keys.map(|key| self.change(None, Some((key, base + key)), is_refused(key))).collect()
+        keys.map(|key| self.change(None, Some((key, base + key)), self.is_refused(key))).collect()
     }
 
     /// Up to six neighbouring rows in one statement, in the order of their keys.
@@ -212,7 +223,7 @@ impl Load {
         let change = self.columns.next_change();
         self.session.run(format!("alter table `{}` {change}", self.table));
         // Never a refused one: its version would have no row.
-        while is_refused(self.next_key) {
+        while self.is_refused(self.next_key) {
             self.next_key += 1;
         }
         let (base, key) = (self.stamp(), self.next_key);
@@ -251,8 +262,13 @@ impl Load {
         let mut rows = self.rows.range(from..).chain(self.rows.range(..from));
         rows.next().map(|(&key, _)| key)
     }
+
+    fn is_refused(&self, key: u64) -> bool {
+        self.refusals && key.is_multiple_of(REFUSED_EVERY)
+    }
 }
 
-fn is_refused(key: u64) -> bool {
-    key.is_multiple_of(REFUSED_EVERY) && key > 20
+#[expect(clippy::disallowed_methods, reason = "not a wait for anything: a load has a pace")]
+fn pace() {
+    thread::sleep(Duration::from_millis(1));
 }

@@ -94,13 +94,19 @@ impl Agent {
         }
     }
 
-    /// Waits until the snapshots of this run have ended and are committed.
+    /// Waits until the snapshot of every table that is not parked has ended and is committed.
     pub fn wait_for_snapshot(&self) {
-        self.wait_for_log("snapshot completed");
+        let complete = self.wait_for_status("the snapshots to be complete", |status| {
+            let tables = status["tables"].as_array()?;
+            let parked = tables.iter().filter(|table| table["parked"].is_string()).count();
+            let complete = tables.iter().filter(|table| table["snapshot"] == "done").count();
+            (status["state"] == "running" && complete + parked >= tables.len()).then_some(complete)
+        });
         for lake in self.pipeline.lakes() {
-            wait_for(&format!("the snapshots to be in {}", lake.root().display()), || {
+            wait_for(&format!("{complete} snapshots to be in {}", lake.root().display()), || {
                 self.check_alive();
-                if lake.snapshots_done() { Ok(()) } else { Err(format!("offset {:?}", lake.offset())) }
+                let done = lake.complete_snapshots();
+                if done >= complete { Ok(()) } else { Err(format!("{done} with offset {:?}", lake.offset())) }
             });
         }
     }

@@ -88,11 +88,32 @@ impl Lake {
         Gtids::parse(offset["scanned"]["gtid"].as_str().unwrap_or_default())
     }
 
-    /// Whether the newest commit holds the end of every snapshot that was begun.
+    /// Whether snapshots were begun, and all are complete as of the newest commit.
     pub fn snapshots_done(&self) -> bool {
         let offset = self.offset().unwrap_or_default();
         let tables = offset["snapshot"].as_object();
-        tables.is_some_and(|tables| tables.values().all(|table| table["done"] == true))
+        tables.is_some_and(|tables| !tables.is_empty() && tables.len() == self.complete_snapshots())
+    }
+
+    /// Generation of a table's newest snapshot, `schema.table`, if it is complete as of the newest
+    /// commit.
+    pub fn complete_generation(&self, table: &str) -> Option<u64> {
+        let offset = self.offset()?;
+        let named = |(_, name): &(&String, &Value)| {
+            name["schema"].as_str().zip(name["table"].as_str()).is_some_and(|(schema, name)| {
+                table.strip_prefix(schema).and_then(|rest| rest.strip_prefix('.')) == Some(name)
+            })
+        };
+        let (uid, _) = offset["tables"].as_object()?.iter().find(named)?;
+        let snapshot = &offset["snapshot"][uid];
+        (snapshot["done"] == true).then(|| snapshot["generation"].as_u64())?
+    }
+
+    /// Tables whose snapshot is complete as of the newest commit.
+    pub fn complete_snapshots(&self) -> usize {
+        let offset = self.offset().unwrap_or_default();
+        let tables = offset["snapshot"].as_object();
+        tables.map_or(0, |tables| tables.values().filter(|table| table["done"] == true).count())
     }
 }
 

@@ -13,6 +13,7 @@ use std::sync::OnceLock;
 use super::gtid::Gtids;
 use super::paths;
 use super::session::Session;
+use super::wait::wait_for;
 
 /// A running server, configured as change data capture needs it.
 #[derive(Debug)]
@@ -84,10 +85,28 @@ impl MariaDb {
     /// Begins a new log file and deletes all earlier ones: what an old position points to is lost.
     pub fn purge_binlog(&self) {
         let mut session = self.session();
+        // The server keeps what it still has to send, and notices a reader that is gone only by that.
+        for reader in
+            session.rows("select id from information_schema.processlist where command = 'Binlog Dump'")
+        {
+            let id = reader[0].clone().expect("a process has an id");
+            let _ = session.try_run(format!("kill {id}"));
+        }
+        wait_for("the log's readers to be gone", || {
+            let readers = "select count(*) from information_schema.processlist where command = 'Binlog Dump'";
+            let readers = session.value(readers);
+            if readers == "0" { Ok(()) } else { Err(format!("{readers} are left")) }
+        });
         session.run("flush binary logs");
         let newest = self.binlog_files().pop().expect("a log is being written");
         let name = newest.file_name().and_then(|name| name.to_str()).expect("log names are ASCII");
-        session.run(format!("purge binary logs to '{name}'"));
+        // Without a warning the server also keeps what a recovery would need, until its background
+        // thread has noted that the storage engines need it no more.
+        wait_for("the earlier logs to be gone", || {
+            session.run(format!("purge binary logs to '{name}'"));
+            let files = self.binlog_files();
+            if files.first() == Some(&newest) { Ok(()) } else { Err(format!("{files:?}")) }
+        });
     }
 
     /// Stops the server; [`restart`](Self::restart) brings it back with its data.
