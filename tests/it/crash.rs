@@ -18,7 +18,8 @@ use tidegate_tests::rig::{Agent, MariaDb, Pipeline, Random, tidegate, wait_for, 
 type Point = (&'static str, u32);
 
 const COMMIT: [Point; 4] = [("staged-file", 2), ("data-object", 2), ("log-entry", 3), ("redb-commit", 4)];
-const SCHEMA: [Point; 6] = [
+const SCHEMA: [Point; 7] = [
+    ("ddl-note", 1),
     ("schema-record", 1),
     ("ddl-intent", 1),
     ("ddl-applying", 1),
