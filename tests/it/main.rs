@@ -12,5 +12,6 @@ mod schema;
 mod snapshot;
 mod takeover;
 mod tidy;
+mod tls;
 mod transform;
 mod values;

@@ -209,7 +209,6 @@ impl Pipeline {
              \x20 port: {port}\n\
              \x20 user: tidegate\n\
              \x20 password: ${{env:{PASSWORD}}}\n\
-             \x20 tls: disable\n\
              \x20 heartbeat: 200ms\n"
         );
         for line in &self.source {
@@ -276,7 +275,6 @@ source:
   port: 3307
   user: tidegate
   password: ${env:TIDEGATE_TEST_PASSWORD}
-  tls: disable
   heartbeat: 200ms
   snapshot: { mode: latest }
   tables:

@@ -4,14 +4,14 @@
 //! error, never a silent stall.
 
 use std::future::Future;
-use std::path::Path;
 use std::time::Duration;
 
 use mysql_async::prelude::{FromRow, Queryable};
-use mysql_async::{Conn, DriverError, IoError, Opts, OptsBuilder, SslOpts};
+use mysql_async::{Conn, DriverError, IoError, Opts, OptsBuilder};
 use tidegate_model::{Error, ErrorKind, Result};
 
 use crate::config::{SourceConfig, Tls};
+use crate::tls;
 
 /// Longest wait for a connection and its login.
 const CONNECT_TIMEOUT: Duration = Duration::from_secs(15);
@@ -37,13 +37,7 @@ impl Connection {
     /// # Errors
     /// `Permission` (login refused), `Connection` (server away, TLS refused).
     pub(crate) async fn open(config: &SourceConfig) -> Result<Self> {
-        let opts = opts(config)?;
-        let login = tokio::time::timeout(CONNECT_TIMEOUT, Conn::new(opts)).await;
-        let conn = match login {
-            Ok(conn) => conn.map_err(server_error),
-            Err(_) => Err(timed_out(CONNECT_TIMEOUT)),
-        };
-        let conn = conn.map_err(|e| {
+        let conn = log_in(config).await.map_err(|e| {
             e.during("connect to the server")
                 .with("host", &config.host)
                 .with("port", config.port)
@@ -75,6 +69,19 @@ impl Connection {
     /// The connection itself, given away to the log stream.
     pub(crate) fn into_raw(self) -> Conn {
         self.0
+    }
+}
+
+/// Logs in. The driver checks the host's name even when it is told not to, so
+/// under `verify_ca` a certificate that is good but for its name is asked for
+/// again by a name that it has: its chain is verified both times.
+async fn log_in(config: &SourceConfig) -> Result<Conn> {
+    match limited(CONNECT_TIMEOUT, Conn::new(opts(config, None)?)).await {
+        Err(error) if matches!(config.tls, Tls::VerifyCa { .. }) => match tls::presented_name(&error) {
+            Some(name) => limited(CONNECT_TIMEOUT, Conn::new(opts(config, Some(name))?)).await,
+            None => Err(error),
+        },
+        login => login,
     }
 }
 
@@ -117,8 +124,11 @@ pub(crate) fn server_error(error: mysql_async::Error) -> Error {
             }
             _ => Error::new(ErrorKind::Connection, "the server refused a statement"),
         },
-        mysql_async::Error::Io(IoError::Tls(_)) => Error::new(ErrorKind::Connection, "TLS handshake failed")
-            .hint("check `source.tls`, its `ca` file and that the certificate names `source.host`"),
+        mysql_async::Error::Io(_) if tls::fault(&error).is_some() => {
+            Error::new(ErrorKind::Permission, "the server's certificate is not accepted").hint(
+                "check `source.tls_ca`, and that the certificate names `source.host` (or set `source.tls: verify_ca`)",
+            )
+        }
         mysql_async::Error::Driver(DriverError::NoClientSslFlagFromServer) => {
             Error::new(ErrorKind::Connection, "the server offers no TLS")
                 .hint("give the server a certificate (ssl_cert, ssl_key), or set `source.tls: disable`")
@@ -153,7 +163,7 @@ fn position_lost(message: &str) -> Error {
         );
     }
     Error::new(ErrorKind::PositionLost, "the server's log no longer reaches back to our position").hint(
-        "keep logs longer (binlog_expire_logs_seconds); then start anew with `tidegate offsets drop` and a snapshot",
+        "keep logs longer (binlog_expire_logs_seconds); then start anew: `tidegate offsets set`, and `tidegate snapshot` for each table",
     )
 }
 
@@ -162,7 +172,8 @@ fn timed_out(limit: Duration) -> Error {
         .hint("check the network between agent and server, and the server's load")
 }
 
-fn opts(config: &SourceConfig) -> Result<Opts> {
+/// `name`: what the certificate must name instead of the host.
+fn opts(config: &SourceConfig, name: Option<String>) -> Result<Opts> {
     let builder = OptsBuilder::default()
         .ip_or_hostname(&config.host)
         .tcp_port(config.port)
@@ -175,29 +186,8 @@ fn opts(config: &SourceConfig) -> Result<Opts> {
         .max_allowed_packet(Some(1 << 30))
         .wait_timeout(Some(28_800))
         .stmt_cache_size(0)
-        .ssl_opts(ssl(&config.tls)?);
+        .ssl_opts(tls::options(&config.tls, name)?);
     Ok(builder.into())
-}
-
-fn ssl(tls: &Tls) -> Result<Option<SslOpts>> {
-    let ssl = match tls {
-        Tls::Disable => return Ok(None),
-        Tls::Require => SslOpts::default().with_danger_accept_invalid_certs(true),
-        Tls::VerifyCa { ca } => roots(ca.as_deref())?.with_danger_skip_domain_validation(true),
-        Tls::VerifyIdentity { ca } => roots(ca.as_deref())?,
-    };
-    Ok(Some(ssl))
-}
-
-fn roots(ca: Option<&Path>) -> Result<SslOpts> {
-    let Some(path) = ca else { return Ok(SslOpts::default()) };
-    let pem = std::fs::read(path).map_err(|e| {
-        Error::new(ErrorKind::Config, "the authority's certificate cannot be read")
-            .with("path", path.display())
-            .hint("check `source.tls.ca`")
-            .because(e)
-    })?;
-    Ok(SslOpts::default().with_root_certs(vec![pem.into()]).with_disable_built_in_roots(true))
 }
 
 #[cfg(test)]

@@ -33,6 +33,7 @@ mod start;
 mod stream;
 mod structure;
 mod table;
+mod tls;
 mod type_words;
 
 pub use config::{Secret, SegmentBounds, SnapshotMode, SourceConfig, Tls};
