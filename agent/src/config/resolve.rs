@@ -318,10 +318,10 @@ pub(super) fn errors(section: &Section<'_>) {
     section.choice("corrupt_event", &[("stop", ())], &["dead_letter"]);
 }
 
-/// The files' folder, for a path that is absent everywhere.
+/// The file's folder, absolute: paths in the file are relative to it, and those
+/// that people read back, such as a lake's, work from everywhere.
 pub(super) fn folder_of(file: &std::path::Path) -> PathBuf {
-    match file.parent() {
-        Some(parent) if !parent.as_os_str().is_empty() => parent.to_path_buf(),
-        _ => PathBuf::from("."),
-    }
+    // It fails only where there is no current folder; the path then stays as it was written.
+    let absolute = std::path::absolute(file).unwrap_or_else(|_| file.to_path_buf());
+    absolute.parent().map_or_else(|| PathBuf::from("."), std::path::Path::to_path_buf)
 }

@@ -18,6 +18,7 @@ use tidegate_model::sink::{Commit, Outcome, Part, Sink};
 use tidegate_model::{
     ChangeBatch, DeadLetter, Error, ErrorKind, Offset, Result, SnapshotMark, TableVersion, TargetVersion,
 };
+use tidegate_state::recovery::accounted_by_either;
 use tokio::sync::{mpsc, watch};
 use tokio::time::sleep_until;
 
@@ -63,6 +64,8 @@ pub(super) struct Lane {
     pub(super) recovered: Arc<Offset>,
     /// What the sink has now.
     pub(super) committed: Arc<Offset>,
+    /// Deliveries end beyond `recovered` in every part.
+    pub(super) caught_up: bool,
     pub(super) dead_letters: u64,
     pub(super) gate: Gate,
     pub(super) policy: CommitPolicy,
@@ -152,13 +155,24 @@ impl Lane {
             }
         }
         pending.seq = delivery.seq;
-        pending.end = delivery.end.clone();
+        pending.end = self.reached(&delivery.end);
         pending.commit_time_us = delivery.commit_time_us.or(pending.commit_time_us);
         pending.since.get_or_insert_with(Instant::now);
         if self.sink.uncommitted_bytes() >= self.policy.bytes {
             self.commit(pending).await?;
         }
         Ok(())
+    }
+
+    /// The sink's offset behind a delivery: never below what it recovered, which a
+    /// run that starts at a slower sink comes to only after a while.
+    fn reached(&mut self, end: &Arc<Offset>) -> Arc<Offset> {
+        if self.caught_up {
+            return end.clone();
+        }
+        let reached = accounted_by_either(&self.recovered, end);
+        self.caught_up = reached == **end;
+        Arc::new(reached)
     }
 
     /// What of an item is to be written here, with its target as the item needs it.

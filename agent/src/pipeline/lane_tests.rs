@@ -6,7 +6,8 @@ use std::time::Duration;
 
 use tidegate_model::sink::{Outcome, Sink};
 use tidegate_model::{
-    DeadLetter, ErrorKind, Offset, OpenTransaction, Refusal, RefusalCode, Result, Stage, TableUid, TxPosition,
+    DeadLetter, ErrorKind, Offset, OpenTransaction, Refusal, RefusalCode, Result, Stage, TableSnapshot,
+    TableUid, TxPosition,
 };
 use tidegate_registry::Registry;
 use tokio::sync::{Semaphore, mpsc, watch};
@@ -53,6 +54,7 @@ async fn rig(sink: MemorySink, order: Order, start: Offset, interval: Duration) 
         sink: Box::new(sink.clone()),
         recovered: offset.clone(),
         committed: offset,
+        caught_up: false,
         dead_letters: recovered.dead_letters,
         gate: Gate::recover(registry, name.clone(), recovered.targets).unwrap(),
         policy: policy(interval),
@@ -176,6 +178,31 @@ async fn a_position_that_the_record_has_already_is_not_committed_again() {
     let (sink, ended) = rig.end().await;
     ended.unwrap();
     assert!(sink.durable.lock().unwrap().record.is_none(), "a heartbeat without news was committed");
+}
+
+#[tokio::test]
+async fn a_run_that_starts_at_a_slower_sink_takes_nothing_back_from_a_faster_one() {
+    let snapshot = |chunks| TableSnapshot { generation: 1, chunks, ..TableSnapshot::default() };
+    let mut start = offset_before(4);
+    start.snapshot = [(TableUid(1), snapshot(7))].into();
+    let (order, _asked, answer) = after();
+    answer.send_replace(u64::MAX);
+    let mut rig = rig(MemorySink::default(), order, start.clone(), Duration::from_millis(1)).await;
+    let behind = |transaction, chunks| {
+        let mut end = offset_before(transaction);
+        end.snapshot = [(TableUid(1), snapshot(chunks))].into();
+        end
+    };
+    for (seq, row, end) in [(1, 1, behind(2, 3)), (2, 4, behind(5, 4)), (3, 5, behind(6, 8))] {
+        rig.deliveries.send(delivery(seq, vec![rows(1, 0, &[(row, 10)])], end).await).await.unwrap();
+        let committed = rig.commits.recv().await.unwrap().offset;
+        let (scanned, chunks) = (&committed.scanned, committed.snapshot[&TableUid(1)].chunks);
+        let expected = [(4, 7), (5, 7), (6, 8)][seq as usize - 1];
+        assert_eq!((scanned, chunks), (&offset_before(expected.0).scanned, expected.1));
+    }
+    let (sink, ended) = rig.end().await;
+    ended.unwrap();
+    assert_eq!(durable_ids(&sink), [10, 10], "the first one is covered");
 }
 
 #[tokio::test]

@@ -67,7 +67,11 @@ pub(super) async fn run(context: &Context, requests: &mut mpsc::Receiver<Request
     // Compiling takes a while; the runtime's other tasks go on.
     let eras = tokio::task::block_in_place(|| modules::eras(context, &offsets))?;
     memory::trim();
-    context.board.tables(&source.tables(), &offset);
+    let tables = source.tables();
+    context.board.tables(&tables, &offset);
+    for table in tables.iter().filter(|t| sinks.iter().any(|s| s.recovered.diverging.contains(&t.uid))) {
+        context.board.diverges(&table.name);
+    }
     let snapshotting = offset.snapshot.values().any(|s| !s.done);
     context.board.set_state(if snapshotting { status::State::Snapshotting } else { status::State::Running });
     context.board.update(|s| s.error = None);
@@ -257,6 +261,7 @@ fn lane(
         sink,
         recovered: offset.clone(),
         committed: offset,
+        caught_up: false,
         dead_letters: recovered.dead_letters,
         policy,
         order,

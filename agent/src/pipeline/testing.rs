@@ -120,6 +120,7 @@ impl Sink for MemorySink {
             offset: durable.record.as_ref().map(|r| r.offset.as_ref().clone()),
             dead_letters: durable.record.as_ref().map_or(0, |r| r.dead_letters),
             targets: durable.targets.clone(),
+            diverging: Default::default(),
         })
     }
 

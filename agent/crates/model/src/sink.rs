@@ -1,7 +1,7 @@
 //! Contract of a sink: recover, write, commit; the sink's own record is the
 //! truth about that sink.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -10,7 +10,7 @@ use crate::batch::ChangeBatch;
 use crate::dead_letter::DeadLetter;
 use crate::error::Result;
 use crate::position::Offset;
-use crate::schema::{TableName, TargetVersion};
+use crate::schema::{TableName, TableUid, TargetVersion};
 use crate::schema_change::TargetChange;
 use crate::segment::SnapshotMark;
 
@@ -23,6 +23,8 @@ pub struct Recovered {
     pub dead_letters: u64,
     /// Current version of every target that this writer feeds.
     pub targets: BTreeMap<TableName, TargetVersion>,
+    /// Source tables whose target differs from them until they are snapshotted.
+    pub diverging: BTreeSet<TableUid>,
 }
 
 /// One piece of what is to be written, in order.

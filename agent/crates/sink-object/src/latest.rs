@@ -12,12 +12,11 @@
 use std::path::Path;
 
 use serde_json::{Value, json};
-use tidegate_format::{
-    EdgeRecord, ExistingRowsRecord, FileRecord, TargetColumnRecord, TargetVersionRecord, WriterChangeRecord,
-};
+use tidegate_format::{EdgeRecord, FileRecord, TargetColumnRecord, TargetVersionRecord, WriterChangeRecord};
 use tidegate_model::{DataType, Error, ErrorKind, Result, TableName};
 
 use crate::cell_type::{CellType, default_cell};
+use crate::divergence::divergence;
 use crate::log_state::LogState;
 
 /// A table's current columns, and where each version's files have them.
@@ -72,7 +71,7 @@ impl Latest {
             key: current.key.iter().map(|&index| current.columns[index].name.clone()).collect(),
             groups: groups(root, &changes, current, files)?,
             generation: completed.map_or(0, |mark| mark.generation),
-            diverges: divergence(state, &changes),
+            diverges: divergence(state, table),
         })
     }
 
@@ -233,26 +232,6 @@ fn source(column: &TargetColumnRecord, version: &TargetVersionRecord) -> Source 
 
 fn cell_type(column: &TargetColumnRecord) -> CellType {
     CellType::of(&DataType::from(&column.data_type))
-}
-
-/// A change rewrote rows without events, and no snapshot that began behind it is
-/// complete.
-fn divergence(state: &LogState, changes: &[&WriterChangeRecord]) -> Option<String> {
-    let last = changes.iter().rev().find(|c| c.change.existing_rows == ExistingRowsRecord::Diverges)?;
-    let uid = last.change.after.table_uid;
-    let begin = state.snapshot_edge(&last.writer, uid, EdgeRecord::Begin);
-    let end = state.snapshot_edge(&last.writer, uid, EdgeRecord::End);
-    let mended = begin.zip(end).is_some_and(|(begin, end)| {
-        begin.generation == end.generation && begin.position >= last.change.position
-    });
-    let table = TableName::from(&last.change.after.name).to_string().replace(char::is_control, "?");
-    (!mended).then(|| {
-        format!(
-            "the change to v{} rewrote rows at the source without events, so rows not changed since \
-             may differ; `tidegate snapshot {table}` mends it",
-            last.change.after.target_version
-        )
-    })
 }
 
 fn json_columns(group: &Group) -> String {

@@ -12,6 +12,7 @@ mod blocking;
 mod cell_type;
 mod claim;
 mod config;
+mod divergence;
 mod fault;
 mod file_store;
 mod health;

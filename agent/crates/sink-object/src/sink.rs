@@ -11,13 +11,14 @@ use tidegate_format::{
 };
 use tidegate_model::sink::{Commit, Outcome, Part, Recovered, Sink};
 use tidegate_model::{
-    Error, ErrorKind, Offset, Result, SnapshotMark, TableName, TargetChange, TargetVersion, fail,
+    Error, ErrorKind, Offset, Result, SnapshotMark, TableName, TableUid, TargetChange, TargetVersion, fail,
 };
 use uuid::Uuid;
 
 use crate::blocking::blocking;
 use crate::claim;
 use crate::config::ObjectSinkConfig;
+use crate::divergence::divergence;
 use crate::fault::io_error;
 use crate::file_store::FileStore;
 use crate::health;
@@ -387,6 +388,9 @@ fn recovered(log: &CommitLog, writer: &str) -> Result<Recovered> {
     let fed = log.state().changes().iter().filter(|change| change.writer == writer);
     for name in fed.map(|change| TableName::from(&change.change.after.name)) {
         if let Some(current) = log.state().current(&name) {
+            if divergence(log.state(), &name).is_some() {
+                recovered.diverging.insert(TableUid(current.after.table_uid));
+            }
             recovered.targets.insert(name, TargetVersion::try_from(&current.after)?);
         }
     }

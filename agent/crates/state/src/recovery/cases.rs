@@ -64,7 +64,7 @@ impl Case {
             dead_letters: 0,
             counters: BTreeMap::new(),
         });
-        let record = |offset| Recovered { offset, dead_letters: self.dead_letters, targets: BTreeMap::new() };
+        let record = |offset| Recovered { offset, dead_letters: self.dead_letters, ..Recovered::default() };
         let (lake, dead) = (record(self.lake), record(self.dead));
         let known = Known {
             checkpoint: checkpoint.as_ref(),
@@ -314,6 +314,21 @@ fn snapshot_progress_is_what_all_sinks_have() {
     assert_eq!((reopened.generation, reopened.chunks, reopened.done), (2, 0, false));
     let end_only = progress(both(chunks(at(1, 40), 1, 5, true), chunks(at(1, 40), 1, 5, false)));
     assert_eq!((end_only.chunks, end_only.done), (5, false));
+}
+
+#[test]
+fn a_faster_sink_keeps_what_it_has_while_the_slower_one_catches_up() {
+    let record = held(chunks(cut(at(1, 50), &[(1, 4)]), 2, 5, false), 45, HeldReason::Parked);
+    let behind = accounted_by_either(&record, &chunks(cut(at(1, 40), &[(1, 9)]), 2, 3, false));
+    assert_eq!(behind, record);
+    let same = accounted_by_either(&record, &chunks(cut(at(1, 50), &[(1, 3), (2, 1)]), 2, 7, false));
+    assert_eq!(same.scanned, cut(at(1, 50), &[(1, 4), (2, 1)]).scanned);
+    assert_eq!((same.snapshot[&T].chunks, same.held.len()), (7, 0));
+    let beyond = accounted_by_either(&record, &chunks(at(1, 60), 2, 3, false));
+    assert_eq!((beyond.scanned, beyond.snapshot[&T].chunks), (at(1, 60).scanned, 5));
+    let anew = accounted_by_either(&record, &chunks(at(1, 40), 3, 0, false));
+    assert_eq!((anew.scanned, anew.snapshot[&T].generation, anew.held.len()), (record.scanned.clone(), 3, 0));
+    assert_eq!(accounted_by_either(&record, &at(2, 10)), at(2, 10), "another epoch is another log");
 }
 
 #[test]

@@ -9,7 +9,7 @@ use std::cmp::Ordering;
 use std::collections::BTreeMap;
 use std::fmt;
 
-use tidegate_model::{Gtid, GtidSet, Lineage, Offset, OpenTransaction, TableUid};
+use tidegate_model::{Gtid, GtidSet, Lineage, Offset, OpenTransaction, TableSnapshot, TableUid};
 
 /// Why two offsets cannot be compared.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -78,10 +78,14 @@ pub(super) fn scanned_beyond(copy: &Offset, record: &Offset) -> Result<bool, Inc
 
 /// True when `copy` holds snapshot progress that `record` does not.
 pub(super) fn snapshot_beyond(copy: &Offset, record: &Offset) -> bool {
-    copy.snapshot.iter().any(|(table, progress)| {
-        let known = record.snapshot.get(table).map_or((0, 0, false), |p| (p.generation, p.chunks, p.done));
-        (progress.generation, progress.chunks, progress.done) > known
-    })
+    copy.snapshot
+        .iter()
+        .any(|(table, ours)| progress(ours) > record.snapshot.get(table).map_or((0, 0, false), progress))
+}
+
+/// Orders how far two snapshots of one table have come.
+pub(super) fn progress(snapshot: &TableSnapshot) -> (u64, u64, bool) {
+    (snapshot.generation, snapshot.chunks, snapshot.done)
 }
 
 /// What two cuts of one transaction have in common: the lower count of each table.
@@ -95,6 +99,20 @@ pub(super) fn common_part(
         .filter(|(_, n)| *n > 0)
         .collect();
     (!delivered.is_empty()).then_some(OpenTransaction { gtid: a.gtid, delivered })
+}
+
+/// What two cuts of one transaction have together: the higher count of each table.
+pub(super) fn whole_part(
+    a: &Option<OpenTransaction>,
+    b: &Option<OpenTransaction>,
+) -> Option<OpenTransaction> {
+    let gtid = a.as_ref().or(b.as_ref())?.gtid;
+    let mut all = delivered(a);
+    for (table, n) in delivered(b) {
+        let count = all.entry(table).or_default();
+        *count = n.max(*count);
+    }
+    Some(OpenTransaction { gtid, delivered: all })
 }
 
 fn delivered(open: &Option<OpenTransaction>) -> BTreeMap<TableUid, u64> {

@@ -1,4 +1,4 @@
-//! The lowest of several offsets, part by part.
+//! The lowest of several offsets, and the highest of two, part by part.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet};
@@ -45,6 +45,43 @@ pub fn accounted_by_all<'a>(offsets: impl Iterator<Item = &'a Offset> + Clone) -
     let passed = start.scanned.log;
     start.held.retain(|_, held| held.reason == HeldReason::Parked || held.from < passed);
     Ok(start)
+}
+
+/// What a sink has once it has taken everything up to `end` beside what its
+/// `record` says: the higher of the two, part by part.
+///
+/// Reading restarts at the lowest sink, so what comes first to the others ends
+/// below their records. Such an `end` as the next record would forget events
+/// that the sink holds, and after one more crash they would come twice.
+pub fn accounted_by_either(record: &Offset, end: &Offset) -> Offset {
+    let mut both = end.clone();
+    if record.epoch != end.epoch {
+        return both;
+    }
+    for (table, progress) in &record.snapshot {
+        let own = both.snapshot.entry(*table).or_default();
+        if compare::progress(progress) > compare::progress(own) {
+            own.clone_from(progress);
+        }
+    }
+    match record.scanned.log.cmp(&end.scanned.log) {
+        Ordering::Less => {}
+        Ordering::Equal => both.scanned.open = compare::whole_part(&record.scanned.open, &end.scanned.open),
+        Ordering::Greater => {
+            both.scanned = record.scanned.clone();
+            both.lineage = record.lineage.clone();
+            // What is held back there, but for tables that a newer generation reads anew.
+            let generation = |offset: &Offset, table| offset.snapshot.get(table).map_or(0, |p| p.generation);
+            both.held = (record.held.iter())
+                .filter(|(table, _)| generation(record, table) >= generation(end, table))
+                .map(|(table, held)| (*table, held.clone()))
+                .collect();
+        }
+    }
+    for (table, name) in &record.tables {
+        both.tables.entry(*table).or_insert_with(|| name.clone());
+    }
+    both
 }
 
 /// Begins every generation that `state` began and no sink knows yet.

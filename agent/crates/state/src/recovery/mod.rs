@@ -32,7 +32,7 @@ use tidegate_model::{Held, HeldReason, LogPosition, Offset, Result, TableUid, Tx
 
 use crate::checkpoint::Checkpoint;
 
-pub use merge::accounted_by_all;
+pub use merge::{accounted_by_all, accounted_by_either};
 
 /// What the state folder knows.
 #[derive(Debug, Clone, Copy)]
