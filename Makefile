@@ -67,11 +67,6 @@ bench: setup ## Measure the agent, in a release build; fails when a bar is misse
 crash: build ## Kill the agent at 50 random moments instead of 10
 	TIDEGATE_CRASH_ROUNDS=50 cargo test --workspace $(CARGO_FLAGS) --test it crash
 
-.PHONY: fuzz
-fuzz: ## Fuzz every decoder for a minute each (needs cargo-fuzz)
-	cd tests/fuzz && for target in $$(cargo fuzz list); do \
-	  RUSTC_BOOTSTRAP=1 cargo fuzz run $$target -- -max_total_time=60; done
-
 .PHONY: deny
 deny: ## Check licences, sources and known faults of the dependencies (needs cargo-deny)
 	cargo deny check
