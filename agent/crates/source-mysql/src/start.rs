@@ -73,7 +73,7 @@ pub(crate) async fn start(
             };
             let assembler =
                 Assembler::new(config.clone(), journal.clone(), history, Tables::new(fold), offset.clone());
-            let snapshots = Snapshots::new(config.clone(), journal.clone());
+            let snapshots = Snapshots::new(config.clone(), journal.clone(), end.log);
             let mut started = Started { offset, assembler, snapshots, requests: Requests::default() };
             for table in catalog.values() {
                 introduce(config, &mut started.assembler, &mut started.snapshots, table)?;
@@ -86,7 +86,9 @@ pub(crate) async fn start(
         Start::Resume(offset) => {
             verify(config, &offset, &lineage).await?;
             let catalog = catalog::captured(connection, config).await?;
-            resume(config, *offset, history, Tables::new(fold), journal, &catalog)
+            let end = server::log_end(connection).await?;
+            let snapshots = Snapshots::new(config.clone(), journal.clone(), end.log);
+            resume(config, *offset, history, Tables::new(fold), journal, (&catalog, snapshots))
         }
     }
 }
@@ -149,7 +151,7 @@ fn resume(
     history: History,
     mut tables: Tables,
     journal: &Arc<dyn Journal>,
-    catalog: &BTreeMap<TableName, CatalogTable>,
+    (catalog, mut snapshots): (&BTreeMap<TableName, CatalogTable>, Snapshots),
 ) -> Result<Started> {
     let position = TxPosition { epoch: offset.epoch, log: offset.scanned.log };
     let mut requests = Requests::default();
@@ -181,7 +183,6 @@ fn resume(
     for name in expected {
         assembler.expect(name);
     }
-    let mut snapshots = Snapshots::new(config.clone(), journal.clone());
     for (table, change) in changes {
         let since = change.as_ref().map(|change| change.position);
         if let Some(change) = change {

@@ -97,8 +97,10 @@ impl Assembler {
         journal: Arc<dyn Journal>,
         history: History,
         tables: Tables,
-        offset: Offset,
+        mut offset: Offset,
     ) -> Self {
+        // The open transaction comes again, whole, and is counted anew.
+        offset.scanned.open = None;
         Self {
             config,
             journal,

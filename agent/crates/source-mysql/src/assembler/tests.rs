@@ -175,7 +175,10 @@ fn every_offset_resumes_without_loss_or_repetition() {
     for (n, segment) in segments.iter().enumerate() {
         inside += usize::from(segment.end.scanned.open.is_some());
         let mut both = events(&segments[..=n], &start);
-        both.extend(events(&run(&journal, &segment.end, 4), &segment.end));
+        let resumed = run(&journal, &segment.end, 4);
+        let open = resumed.last().and_then(|last| last.end.scanned.open.clone());
+        assert_eq!(open, None, "an open transaction outlived its end");
+        both.extend(events(&resumed, &segment.end));
         both.sort();
         assert_eq!(both, whole, "resumed at {:?}", segment.end.scanned);
     }

@@ -18,6 +18,11 @@
 //! first row has not come yet), the change is handed out first and the chunk is
 //! read again.
 //!
+//! A run starts at its slowest sink; a faster one has events behind that place
+//! already, under the generation of their time. A chunk of a newer generation
+//! that left their keys out would lose those rows there. So no view is opened in
+//! front of the place where the log ended when the run began: no sink is beyond.
+//!
 //! The last key is looked up once at the start: rows beyond it were inserted
 //! later, so the stream has them, and a growing table has an end.
 
@@ -94,13 +99,23 @@ pub(crate) struct Snapshots {
     current: Option<Current>,
     reader: Option<ChunkReader>,
     state: State,
+    /// Where the log ended when this run began.
+    not_before: LogPosition,
 }
 
 impl Snapshots {
-    /// Nothing to do yet.
-    pub(crate) fn new(config: Arc<SourceConfig>, journal: Arc<dyn Journal>) -> Self {
+    /// Nothing to do yet; no chunk is read in front of `not_before`.
+    pub(crate) fn new(config: Arc<SourceConfig>, journal: Arc<dyn Journal>, not_before: LogPosition) -> Self {
         let reader = Some(ChunkReader::new(config.clone()));
-        Self { config, journal, queue: VecDeque::new(), current: None, reader, state: State::Idle }
+        Self {
+            config,
+            journal,
+            queue: VecDeque::new(),
+            current: None,
+            reader,
+            state: State::Idle,
+            not_before,
+        }
     }
 
     /// Opens a generation of a table, and takes its snapshot after those that
@@ -305,7 +320,8 @@ impl Snapshots {
 
     /// At a transaction's end: opens the view.
     fn open(&mut self, assembler: &mut Assembler, planned: Box<Planned>) -> Flow {
-        let (Some(low), Some(current)) = (assembler.position(), &self.current) else {
+        let reached = assembler.position().filter(|here| *here >= self.not_before);
+        let (Some(low), Some(current)) = (reached, &self.current) else {
             self.state = State::Planned(planned);
             return Flow::Open;
         };
