@@ -76,6 +76,8 @@ pub struct DdlNote {
     pub schema: String,
     /// Its text.
     pub sql: String,
+    /// A backslash in its strings escapes what follows.
+    pub backslash_escapes: bool,
     /// The session refused values that do not fit instead of bending them.
     pub strict: bool,
 }

@@ -15,7 +15,7 @@ use tidegate_model::{
 };
 
 use crate::catalog::CatalogTable;
-use crate::ddl::{ColumnClause, DefaultClause, Effect, Statement};
+use crate::ddl::{ColumnClause, DefaultClause, Effect, Statement, same_column};
 
 /// A column as it is now.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,7 +48,7 @@ pub(crate) struct DdlNote {
 impl DdlNote {
     /// What a kept DDL says.
     pub(crate) fn read(kept: &source::DdlNote) -> Self {
-        let effects = match Statement::classify(&kept.sql, &kept.schema) {
+        let effects = match Statement::classify(&kept.sql, &kept.schema, kept.backslash_escapes) {
             Statement::Tables(effects) => effects,
             _ => Vec::new(),
         };
@@ -102,12 +102,10 @@ impl Derivation<'_> {
         let mut existing = ExistingRows::None;
         let mut columns = Vec::with_capacity(self.observed.len());
         for observed in &self.observed {
-            let id = names.iter().find(|(_, name)| *name == observed.name).map(|(id, _)| *id);
-            // A rename that the server took back leaves the old name.
-            let id = id.or_else(|| {
-                let old = before.columns.iter().find(|column| column.name == observed.name)?;
-                names.iter().any(|(id, _)| *id == old.id).then_some(old.id)
-            });
+            let id = (names.iter())
+                .find(|(_, name)| same_column(name, &observed.name))
+                .map(|(id, _)| *id)
+                .or_else(|| self.kept_name(before, &names, observed));
             let old = id
                 .filter(|id| used.insert(*id))
                 .and_then(|id| before.columns.iter().find(|column| column.id == id));
@@ -141,6 +139,14 @@ impl Derivation<'_> {
             existing = ExistingRows::Diverges;
         }
         self.finish(SchemaChangeKind::Alter, columns, ops, existing)
+    }
+
+    /// The column of the observed name, if a rename that the text tells did not
+    /// happen: its new name is nowhere.
+    fn kept_name(&self, before: &TableVersion, names: &[(u32, String)], observed: &Observed) -> Option<u32> {
+        let old = before.columns.iter().find(|column| same_column(&column.name, &observed.name))?;
+        let (id, renamed) = names.iter().find(|(id, _)| *id == old.id)?;
+        self.observed.iter().all(|column| !same_column(&column.name, renamed)).then_some(*id)
     }
 
     fn first(self) -> SchemaChange {
@@ -195,7 +201,7 @@ impl Derivation<'_> {
     /// What existing rows show in a new column.
     fn added(&self, new: &Observed) -> (ExistingRows, Option<String>) {
         let clause = self.notes.iter().rev().flat_map(|note| &note.columns).find_map(|clause| match clause {
-            ColumnClause::Add { name, default, .. } if *name == new.name => Some(default.clone()),
+            ColumnClause::Add { name, default, .. } if same_column(name, &new.name) => Some(default.clone()),
             _ => None,
         });
         let default = match clause.or_else(|| self.catalog_default(&new.name)) {
@@ -206,7 +212,7 @@ impl Derivation<'_> {
                 Some(text) => Some(text),
                 None => return (ExistingRows::Diverges, None),
             },
-            Some(DefaultClause::Constant(text)) => match normalised(&new.data_type, &text) {
+            Some(DefaultClause::Constant(text)) => match normalised_as(new, &text) {
                 Some(text) => Some(text),
                 None => return (ExistingRows::Diverges, None),
             },
@@ -216,7 +222,7 @@ impl Derivation<'_> {
     }
 
     fn catalog_default(&self, name: &str) -> Option<DefaultClause> {
-        let column = self.catalog?.columns.iter().find(|column| column.name == name)?;
+        let column = self.catalog?.columns.iter().find(|column| same_column(&column.name, name))?;
         Some(match &column.default {
             _ if column.computed => DefaultClause::Computed,
             None => DefaultClause::Absent,
@@ -243,11 +249,12 @@ fn track(before: &TableVersion, notes: &[DdlNote]) -> Vec<(u32, String)> {
     for note in notes {
         // All clauses of one statement speak of the names in front of it.
         let dropped = |name: &str| {
-            note.columns.iter().any(|c| matches!(c, ColumnClause::Drop { name: dropped } if dropped == name))
+            let clause = |c: &ColumnClause| matches!(c, ColumnClause::Drop { name: dropped } if same_column(dropped, name));
+            note.columns.iter().any(clause)
         };
         let renamed = |name: &str| {
             note.columns.iter().find_map(|clause| match clause {
-                ColumnClause::Rename { from, to } if from == name => Some(to.clone()),
+                ColumnClause::Rename { from, to } if same_column(from, name) => Some(to.clone()),
                 _ => None,
             })
         };
@@ -296,23 +303,60 @@ fn implicit_default(data_type: &DataType) -> Option<String> {
     }
 }
 
-/// A constant as the server would print it from the column; `None` when that is
+/// A constant as the server would print it from this column; `None` when that is
 /// not certain.
+fn normalised_as(column: &Observed, text: &str) -> Option<String> {
+    // CHAR gives its trailing spaces up.
+    let padded = column.source_type.get(..4).is_some_and(|word| word.eq_ignore_ascii_case("char"));
+    normalised(&column.data_type, if padded { text.trim_end_matches(' ') } else { text })
+}
+
+/// The same for any column but CHAR.
 fn normalised(data_type: &DataType, text: &str) -> Option<String> {
     match data_type {
         DataType::Integer { .. } => text.parse::<i128>().ok().map(|value| value.to_string()),
         DataType::Float32 | DataType::Float64 => text.parse::<f64>().ok().map(|_| text.into()),
         DataType::Decimal { scale, .. } => decimal(text, usize::from(*scale)),
         DataType::Enum { labels } => labels.iter().find(|label| *label == text).cloned(),
-        DataType::Text { .. } | DataType::Json | DataType::Set { .. } => Some(text.into()),
+        DataType::Set { labels } => set(labels, text),
+        DataType::Text { .. } | DataType::Json => Some(text.into()),
         DataType::Binary { fixed: false, .. } if text.is_ascii() => Some(text.into()),
         DataType::Uuid => Some(text.to_ascii_lowercase()),
-        DataType::Date if text.len() == 10 => Some(text.into()),
+        DataType::Date => has_shape(text, "0000-00-00").then(|| text.into()),
         // A TIMESTAMP's constant is in the session's zone, which the log does not tell.
-        DataType::DateTime { .. } if text.len() >= 19 => Some(text.into()),
-        DataType::Time { .. } if text.len() >= 8 => Some(text.into()),
+        DataType::DateTime { fraction } => moment(text, "0000-00-00 00:00:00", *fraction),
+        DataType::Time { fraction } => {
+            let shape =
+                if has_shape(text.split('.').next()?, "000:00:00") { "000:00:00" } else { "00:00:00" };
+            moment(text, shape, *fraction)
+        }
         _ => None,
     }
+}
+
+/// Labels in the order of their declaration.
+fn set(labels: &[String], text: &str) -> Option<String> {
+    let chosen: Vec<&str> = text.split(',').filter(|label| !label.is_empty()).collect();
+    if chosen.iter().any(|label| labels.iter().all(|known| known != label)) {
+        return None;
+    }
+    let ordered = labels.iter().map(String::as_str).filter(|label| chosen.contains(label));
+    Some(ordered.collect::<Vec<_>>().join(","))
+}
+
+/// A date or time in the server's own form, with no more digits of a second than
+/// the column keeps.
+fn moment(text: &str, shape: &str, fraction: u8) -> Option<String> {
+    let (whole, digits) = text.split_once('.').unwrap_or((text, ""));
+    let fits = digits.len() <= usize::from(fraction) && digits.bytes().all(|b| b.is_ascii_digit());
+    (fits && has_shape(whole, shape)).then(|| text.into())
+}
+
+/// True when the text has digits where the shape has zeros, and the shape's other
+/// characters elsewhere.
+fn has_shape(text: &str, shape: &str) -> bool {
+    let same = |(c, s): (u8, u8)| if s == b'0' { c.is_ascii_digit() } else { c == s };
+    text.len() == shape.len() && text.bytes().zip(shape.bytes()).all(same)
 }
 
 /// A decimal with exactly `scale` digits behind the point.

@@ -21,6 +21,7 @@ fn note(offset: u64, clauses: &str) -> DdlNote {
         position: at(offset),
         schema: "s".into(),
         sql: format!("alter table t {clauses}"),
+        backslash_escapes: true,
         strict: true,
     })
 }
@@ -143,6 +144,40 @@ fn swapped_names_keep_their_ids() {
 }
 
 #[test]
+fn a_renamed_column_keeps_its_id_beside_a_new_one_of_its_old_name() {
+    let after = |first: &str, last: &str| {
+        let [id, a, b]: [Observed; 3] = before().try_into().unwrap();
+        vec![Observed { name: first.into(), ..a.clone() }, id, Observed { name: last.into(), ..a }, b]
+    };
+    for notes in [
+        vec![note(5, "rename column a to z, add a int default 5 first")],
+        vec![note(5, "rename column a to z"), note(6, "add a int default 5 first")],
+    ] {
+        let change = derive(&notes, after("a", "z"));
+        let ids: Vec<u32> = change.after.columns.iter().map(|column| column.id).collect();
+        assert_eq!(ids, [4, 1, 2, 3], "{notes:?}");
+    }
+    // A rename that the text tells and the columns do not.
+    assert_eq!(show(&derive(&[note(5, "rename column a to z, add index i (b)")], before())), " None @5");
+}
+
+#[test]
+fn the_case_of_a_columns_name_means_nothing() {
+    let mut renamed = before();
+    renamed[1].name = "q".into();
+    assert_eq!(show(&derive(&[note(5, "rename column A to q")], renamed)), "a>q#2 None @5");
+    let mut spelled = before();
+    spelled[1] = observed("A", int(64), true);
+    assert_eq!(
+        show(&derive(&[note(5, "modify A bigint")], spelled)),
+        "a>A#2 ~a#2+ None @5".replace("~a", "~A")
+    );
+    let mut dropped = before();
+    dropped.remove(1);
+    assert_eq!(show(&derive(&[note(5, "drop A")], dropped)), "-a#2 None @5");
+}
+
+#[test]
 fn other_columns_under_the_same_names_are_noticed() {
     let first = derive(&[], before()).after;
     for (clauses, expected) in [
@@ -176,6 +211,14 @@ fn constants_take_the_servers_form() {
         (DataType::Timestamp { fraction: 0 }, "2024-01-01 00:00:00", None),
         (DataType::DateTime { fraction: 0 }, "2024-01-01 00:00:00", Some("2024-01-01 00:00:00")),
         (DataType::Enum { labels: ["a".to_owned()].into() }, "b", None),
+        (DataType::Set { labels: ["a".to_owned(), "b".to_owned()].into() }, "b,a", Some("a,b")),
+        (DataType::Set { labels: ["a".to_owned()].into() }, "A", None),
+        (DataType::DateTime { fraction: 1 }, "2024-01-01 00:00:00.12", None),
+        (DataType::DateTime { fraction: 0 }, "20240101000000.00000", None),
+        (DataType::Time { fraction: 2 }, "101:02:03.45", Some("101:02:03.45")),
+        (DataType::Time { fraction: 2 }, "101:02:03.456", None),
+        (DataType::Time { fraction: 0 }, "1 02:03:04", None),
+        (DataType::Date, "2024-1-002", None),
     ] {
         assert_eq!(normalised(&data_type, text).as_deref(), expected, "{data_type} {text}");
     }

@@ -10,7 +10,7 @@ use tidegate_model::{Column, DataType, TableName, TableUid, TableVersion};
 use crate::binlog::{TableMap, TypeHint};
 use crate::catalog::{CatalogColumn, CatalogTable};
 use crate::codec::SnapshotCodec;
-use crate::ddl::ColumnClause;
+use crate::ddl::{ColumnClause, same_column};
 use crate::derive::{DdlNote, Observed};
 
 /// The columns that a map describes; an error says why they cannot be told.
@@ -37,14 +37,15 @@ pub(crate) fn observe(
                 nullable: column.nullable,
                 source_type: source_type.to_owned(),
             };
-            let known = before.and_then(|before| before.columns.iter().find(|c| c.name == shape.name));
+            let known =
+                before.and_then(|before| before.columns.iter().find(|c| same_column(&c.name, &shape.name)));
             if let Some(known) = known.filter(|known| word.is_none() && column.carries(&known.data_type)) {
                 return Ok(observed(&known.data_type, &known.source_type));
             }
             let inexact = |words: &str| {
                 Err(format!("column {:?} has type {words}, which is not captured exactly yet", shape.name))
             };
-            match catalog.and_then(|table| table.columns.iter().find(|c| c.name == shape.name)) {
+            match catalog.and_then(|table| table.columns.iter().find(|c| same_column(&c.name, &shape.name))) {
                 Some(CatalogColumn { data_type: Some(data_type), source_type, .. })
                     if column.carries(data_type) =>
                 {
@@ -111,7 +112,7 @@ pub(crate) fn same(version: &TableVersion, observed: &[Observed], key: &[usize])
 fn type_word<'a>(name: &str, notes: &'a [DdlNote]) -> Option<&'a str> {
     notes.iter().rev().flat_map(|note| note.columns.iter().rev()).find_map(|clause| match clause {
         ColumnClause::Add { name: of, type_word, .. } | ColumnClause::Define { name: of, type_word }
-            if of == name =>
+            if same_column(of, name) =>
         {
             Some(type_word.as_str())
         }

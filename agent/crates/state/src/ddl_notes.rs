@@ -24,7 +24,13 @@ struct DdlNoteRecord {
     position: TxPositionRecord,
     schema: String,
     sql: String,
+    #[serde(default = "yes")]
+    backslash_escapes: bool,
     strict: bool,
+}
+
+fn yes() -> bool {
+    true
 }
 
 impl Record for DdlNoteRecord {
@@ -39,6 +45,7 @@ impl State {
             position: note.position.into(),
             schema: note.schema.clone(),
             sql: note.sql.clone(),
+            backslash_escapes: note.backslash_escapes,
             strict: note.strict,
         };
         self.store.write("ddl-note", |transaction| {
@@ -55,8 +62,15 @@ impl State {
             let mut read = Vec::new();
             for entry in notes.range((table.0, "")..(table.0 + 1, "")).map_err(failed)? {
                 let (_, bytes) = entry.map_err(failed)?;
-                let DdlNoteRecord { position, schema, sql, strict, .. } = record::decode(bytes.value())?;
-                read.push(DdlNote { table, position: position.into(), schema, sql, strict });
+                let note: DdlNoteRecord = record::decode(bytes.value())?;
+                read.push(DdlNote {
+                    table,
+                    position: note.position.into(),
+                    schema: note.schema,
+                    sql: note.sql,
+                    backslash_escapes: note.backslash_escapes,
+                    strict: note.strict,
+                });
             }
             Ok(read)
         })

@@ -202,6 +202,7 @@ fn a_ddl_is_kept_until_its_change_is_recorded() {
         position: tx(at),
         schema: "shop".into(),
         sql: format!("ALTER TABLE orders ADD c{at} INT"),
+        backslash_escapes: false,
         strict: true,
     };
     let change = added();

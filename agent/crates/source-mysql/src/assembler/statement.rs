@@ -9,11 +9,13 @@ use crate::derive::DdlNote;
 
 /// `sql_mode` bits STRICT_TRANS_TABLES and STRICT_ALL_TABLES.
 const STRICT: u64 = 1 << 21 | 1 << 22;
+/// `sql_mode` bit NO_BACKSLASH_ESCAPES.
+const NO_BACKSLASH_ESCAPES: u64 = 1 << 20;
 
 impl Assembler {
     pub(super) fn query(&mut self, query: &Query<'_>) -> Result<()> {
         let ends = self.group.as_ref().is_none_or(|group| group.gtid.standalone);
-        match Statement::classify(&query.sql, &query.schema) {
+        match Statement::classify(&query.sql, &query.schema, backslash_escapes(query)) {
             Statement::Begin | Statement::Quiet => {}
             Statement::Commit => {
                 self.end();
@@ -116,10 +118,16 @@ impl Assembler {
             position,
             schema: query.schema.clone().into_owned(),
             sql: query.sql.clone().into_owned(),
+            backslash_escapes: backslash_escapes(query),
             strict: query.sql_mode.is_some_and(|mode| mode & STRICT != 0),
         };
         self.journal.note_ddl(&kept)?;
         state.notes.push(DdlNote::read(&kept));
         Ok(())
     }
+}
+
+/// How the session read backslashes in its strings.
+fn backslash_escapes(query: &Query<'_>) -> bool {
+    query.sql_mode.is_none_or(|mode| mode & NO_BACKSLASH_ESCAPES == 0)
 }

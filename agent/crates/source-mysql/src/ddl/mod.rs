@@ -15,3 +15,9 @@ mod tokens;
 
 pub(crate) use alter::{ColumnClause, DefaultClause};
 pub(crate) use statement::{Effect, Statement};
+
+/// True when the server takes both for the name of one column: it compares them
+/// without case, so that a statement may spell one as it likes.
+pub(crate) fn same_column(a: &str, b: &str) -> bool {
+    a == b || a.to_lowercase() == b.to_lowercase()
+}

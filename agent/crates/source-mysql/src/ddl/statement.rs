@@ -78,9 +78,10 @@ impl Mentions {
 }
 
 impl Statement {
-    /// Classifies `sql`, run with the default schema `schema`.
-    pub(crate) fn classify(sql: &str, schema: &str) -> Self {
-        let Some(tokens) = tokens(sql) else { return Self::Unknown(Mentions(None)) };
+    /// Classifies `sql`, run with the default schema `schema`; `escapes` as for
+    /// [`tokens`].
+    pub(crate) fn classify(sql: &str, schema: &str, escapes: bool) -> Self {
+        let Some(tokens) = tokens(sql, escapes) else { return Self::Unknown(Mentions(None)) };
         let names = || {
             let words = tokens.iter().filter_map(Token::as_name).map(str::to_owned);
             Mentions(Some(words.collect()))
@@ -208,7 +209,7 @@ mod tests {
             Effect::Appear { table } => format!("appear {table}"),
             Effect::DropSchema { schema } => format!("drop schema {schema}"),
         };
-        match Statement::classify(sql, "s") {
+        match Statement::classify(sql, "s", true) {
             Statement::Tables(effects) => effects.iter().map(effect).collect::<Vec<_>>().join(", "),
             Statement::Rows(_) => "rows".into(),
             Statement::Unknown(_) => "unknown".into(),
@@ -332,12 +333,13 @@ mod tests {
 
     #[test]
     fn an_unknown_statement_mentions_tables() {
-        let Statement::Unknown(mentions) = Statement::classify("frobnicate `Orders` now", "shop") else {
+        let Statement::Unknown(mentions) = Statement::classify("frobnicate `Orders` now", "shop", true)
+        else {
             panic!("understood")
         };
         assert!(mentions.table(&TableName::new("shop", "orders")));
         assert!(!mentions.table(&TableName::new("shop", "items")));
-        let Statement::Unknown(all) = Statement::classify("frobnicate '", "shop") else {
+        let Statement::Unknown(all) = Statement::classify("frobnicate '", "shop", true) else {
             panic!("understood")
         };
         assert!(all.table(&TableName::new("shop", "items")));

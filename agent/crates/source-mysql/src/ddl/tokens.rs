@@ -36,10 +36,11 @@ impl Token {
     }
 }
 
-/// Cuts a statement. `None` when a quote or comment does not end: then nothing
+/// Cuts a statement; `escapes`: a backslash in a string escapes what follows, as
+/// it does without `sql_mode` NO_BACKSLASH_ESCAPES. `None` when a quote or comment does not end: then nothing
 /// about the statement can be trusted.
-pub(crate) fn tokens(sql: &str) -> Option<Vec<Token>> {
-    let mut scanner = Scanner { rest: sql, executable: 0 };
+pub(crate) fn tokens(sql: &str, escapes: bool) -> Option<Vec<Token>> {
+    let mut scanner = Scanner { rest: sql, executable: 0, escapes };
     let mut tokens = Vec::new();
     while let Some(token) = scanner.next()? {
         tokens.push(token);
@@ -51,6 +52,8 @@ struct Scanner<'a> {
     rest: &'a str,
     /// Open executable comments; their content counts.
     executable: u32,
+    /// A backslash escapes.
+    escapes: bool,
 }
 
 impl<'a> Scanner<'a> {
@@ -101,8 +104,8 @@ impl<'a> Scanner<'a> {
     fn token(&mut self, first: char) -> Option<Token> {
         match first {
             '`' => self.quoted('`', false).map(Token::Name),
-            '\'' => self.quoted('\'', true).map(Token::Text),
-            '"' => self.quoted('"', true).map(Token::Double),
+            '\'' => self.quoted('\'', self.escapes).map(Token::Text),
+            '"' => self.quoted('"', self.escapes).map(Token::Double),
             c if is_word(c) => Some(Token::Word(self.word().into())),
             c => {
                 self.rest = &self.rest[c.len_utf8()..];
@@ -129,10 +132,17 @@ impl<'a> Scanner<'a> {
         let mut chars = self.rest.char_indices().skip(1).peekable();
         while let Some((at, c)) = chars.next() {
             if escapes && c == '\\' {
-                text.push(match chars.next()?.1 {
+                let escaped = chars.next()?.1;
+                // These two keep it, for LIKE.
+                if matches!(escaped, '%' | '_') {
+                    text.push(c);
+                }
+                text.push(match escaped {
                     'n' => '\n',
                     't' => '\t',
                     'r' => '\r',
+                    'b' => '\x08',
+                    'Z' => '\x1a',
                     '0' => '\0',
                     other => other,
                 });
@@ -170,12 +180,13 @@ mod tests {
             ("1.5 -2", "1.5 - 2"),
             ("`a``b` 'it''s' \"q\"", "`a`b` 'it's' \"q\""),
             (r"'a\'b\\'", r"'a'b\'"),
+            (r"'a\%b\qc'", r"'a\%bqc'"),
             ("x -- y\nz # w\n/* c */ v", "x z v"),
             ("/*!50100 a */ /*M!100100 b */ /*!80000 c */ d", "a b d"),
             ("1--1", "1 - - 1"),
             ("Größe", "Größe"),
         ] {
-            let shown: Vec<String> = tokens(sql)
+            let shown: Vec<String> = tokens(sql, true)
                 .unwrap()
                 .into_iter()
                 .map(|token| match token {
@@ -188,8 +199,10 @@ mod tests {
                 .collect();
             assert_eq!(shown.join(" "), expected, "{sql}");
         }
+        let literal = tokens(r"'a\', b", false).unwrap();
+        assert_eq!(literal[0], Token::Text(r"a\".into()), "NO_BACKSLASH_ESCAPES");
         for broken in ["'a", "`a", "/* a", "\"a"] {
-            assert_eq!(tokens(broken), None, "{broken}");
+            assert_eq!(tokens(broken, true), None, "{broken}");
         }
     }
 }
