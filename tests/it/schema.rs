@@ -267,6 +267,11 @@ fn what_is_not_followed_yet_parks_its_table_only() {
         ("renamed", "rename table renamed to elsewhere"),
         ("unkeyed", "alter table unkeyed drop primary key"),
         ("recoded", "alter table recoded convert to character set latin1"),
+        (
+            "logged_in_part",
+            "set session binlog_row_image = 'MINIMAL'; update logged_in_part set v = 'z' where id = 1;
+             set session binlog_row_image = 'FULL'",
+        ),
     ];
     for (table, _) in statements {
         session.run(format!(

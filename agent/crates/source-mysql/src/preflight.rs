@@ -88,7 +88,10 @@ fn check_variables(variables: &BTreeMap<String, String>, config: &SourceConfig, 
     if !is("binlog_row_image", "FULL") {
         findings.push(finding(
             Severity::Warning,
-            format!("binlog_row_image is {}: unchanged columns arrive as absent", value("binlog_row_image")),
+            format!(
+                "binlog_row_image is {}: a table parks at its first row that is logged in part",
+                value("binlog_row_image")
+            ),
             "SET GLOBAL binlog_row_image = 'FULL'",
         ));
     }

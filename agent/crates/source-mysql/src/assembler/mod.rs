@@ -42,6 +42,10 @@ use crate::table::Tables;
 /// A chunk whose window has touched more keys than this is read again.
 const NOTED_KEYS_MAX: usize = 1_000_000;
 
+/// Why a table with rows that were logged in part cannot go on.
+const PARTIAL: &str = "has rows that a session logged in part (binlog_row_image is not FULL), so that nobody can \
+                       tell their other columns";
+
 /// The transaction that is being read.
 #[derive(Debug)]
 struct Group {
@@ -303,6 +307,13 @@ impl Assembler {
     }
 
     fn captured_rows(&mut self, table: usize, rows: &RowsEvent<'_>) -> Result<()> {
+        let state = &self.tables[table];
+        if state.version.as_ref().is_some_and(|version| rows.is_partial(&version.key)) {
+            // A session can choose so. What is missing is in no later event either.
+            let message = way_out(&state.name, PARTIAL);
+            self.park(table, message);
+            return Ok(());
+        }
         self.bytes += rows.images.len();
         let mut taken = 0;
         loop {

@@ -80,6 +80,20 @@ impl<'a> RowsEvent<'a> {
         Ok(Self { kind, table_id, statement_end: flags & 1 != 0, width, present, present_after, images })
     }
 
+    /// True when the images hold less than what a row was and is: with all columns
+    /// in them, or for a delete those of the key, nothing is missing.
+    pub fn is_partial(&self, key: &[usize]) -> bool {
+        let has =
+            |bitmap: &[u8], column: usize| bitmap.get(column / 8).is_some_and(|b| b >> (column % 8) & 1 == 1);
+        let all = |bitmap: &[u8]| (0..self.width).all(|column| has(bitmap, column));
+        match self.kind {
+            RowsKind::Write => !all(self.present),
+            RowsKind::Update => !all(self.present) || !all(self.present_after),
+            RowsKind::Delete if key.is_empty() => !all(self.present),
+            RowsKind::Delete => !key.iter().all(|&column| has(self.present, column)),
+        }
+    }
+
     /// It has no rows and no table; it only ends a statement.
     pub fn is_dummy(&self) -> bool {
         self.table_id == DUMMY_TABLE_ID

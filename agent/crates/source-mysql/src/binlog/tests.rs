@@ -274,3 +274,29 @@ fn minimal_metadata_and_no_checksums() {
     assert!(!map.is_full());
     assert_eq!(map.columns(&[]).unwrap_err().kind(), ErrorKind::Schema);
 }
+
+#[test]
+fn rows_that_are_logged_in_part_are_told() {
+    let event = |kind, present: &'static [u8], present_after: &'static [u8]| RowsEvent {
+        kind,
+        table_id: 1,
+        statement_end: true,
+        width: 9,
+        present,
+        present_after,
+        images: Default::default(),
+    };
+    let (all, key) = (&[0xff, 0x01], &[0x04, 0x00]);
+    for (event, partial) in [
+        (event(RowsKind::Write, all, &[]), false),
+        (event(RowsKind::Write, &[0xff, 0x00], &[]), true),
+        (event(RowsKind::Update, all, all), false),
+        (event(RowsKind::Update, key, all), true),
+        (event(RowsKind::Update, all, key), true),
+        (event(RowsKind::Delete, key, &[]), false),
+        (event(RowsKind::Delete, &[0x02, 0x00], &[]), true),
+    ] {
+        assert_eq!(event.is_partial(&[2]), partial, "{event:?}");
+    }
+    assert!(event(RowsKind::Delete, key, &[]).is_partial(&[]), "without a key every column counts");
+}
