@@ -58,8 +58,9 @@ impl FileStore {
         }
         fs::create_dir_all(folder).map_err(|error| io_error("make a folder of the lake", folder, error))?;
         for ancestor in folder.ancestors().take_while(|ancestor| ancestor.starts_with(&self.root)) {
+            // Nothing is above the file system's root.
+            let Some(above) = ancestor.parent() else { break };
             // A relative root of one part lies in the current folder.
-            let above = parent(ancestor);
             flush_folder(if above.as_os_str().is_empty() { Path::new(".") } else { above })?;
         }
         durable.insert(folder.to_owned());
@@ -223,4 +224,14 @@ fn flush_folder(folder: &Path) -> Result<()> {
     File::open(folder)
         .and_then(|folder| folder.sync_all())
         .map_err(|error| io_error("flush a folder of the lake", folder, error))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_file_systems_root_has_nothing_above_it() {
+        FileStore::new("/".into(), "test").make_folder(Path::new("/")).unwrap();
+    }
 }

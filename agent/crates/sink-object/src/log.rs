@@ -85,9 +85,17 @@ impl CommitLog {
     /// Tries to make this the next entry.
     ///
     /// # Errors
-    /// `Refused` when the entry that is there is damaged or contradicts the log.
+    /// `Refused` when the entry that is there is damaged or contradicts the log,
+    /// `Storage` when the log itself is not there any more.
     pub(crate) async fn try_append(&mut self, entry: &LogEntry) -> Result<Append> {
         let number = self.state.number() + 1;
+        // A lake that was moved or unmounted leaves an empty folder behind, in which an entry would
+        // be lost as soon as the lake is back.
+        if number > 1 && matches!(self.store.get(&log_key(number - 1)).await, Ok(None)) {
+            return Err(Error::transient(ErrorKind::Storage, "the lake's commit log is gone")
+                .with("entry", number - 1)
+                .hint("mount the lake's file system again, or put its folder back"));
+        }
         let bytes = record::encode(entry)?;
         match self.put(number, &bytes).await {
             Ok(Put::Created) => {

@@ -59,3 +59,23 @@ async fn two_sinks_with_one_id_are_refused() {
     assert_eq!(error.kind(), ErrorKind::Refused);
     assert!(error.to_string().contains("\"bazaar/lake\""), "{error}");
 }
+
+#[tokio::test]
+async fn a_lake_that_went_away_gets_no_entry_in_its_place() {
+    let scratch = Scratch::new();
+    let mut sink = ready(scratch.sink()).await;
+    write(&mut sink, &insert(1)).await.unwrap();
+    assert_eq!(sink.commit(&commit_to(100)).await.unwrap(), Outcome::Committed);
+    let away = scratch.root().with_extension("away");
+    std::fs::rename(scratch.root(), &away).unwrap();
+    write(&mut sink, &insert(2)).await.unwrap();
+    let error = sink.commit(&commit_to(200)).await.unwrap_err();
+    assert!(error.is_transient() && error.to_string().contains("log is gone"), "{error}");
+    // Whatever was made in its place is not the lake; back again, it goes on.
+    let _ = std::fs::remove_dir_all(scratch.root());
+    std::fs::rename(&away, scratch.root()).unwrap();
+    let mut sink = ready(scratch.sink()).await;
+    write(&mut sink, &insert(2)).await.unwrap();
+    assert_eq!(sink.commit(&commit_to(200)).await.unwrap(), Outcome::Committed);
+    assert_eq!(scratch.ids().await, [1, 2]);
+}
