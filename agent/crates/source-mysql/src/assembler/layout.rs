@@ -39,8 +39,9 @@ impl Assembler {
             return Ok(());
         }
         self.routes.insert(event.table_id, Some(table));
-        if self.tables[table].knows(event) {
-            self.tables[table].notes.clear();
+        // Behind a DDL the map says nothing by being the same: a server that restarted numbers its
+        // tables anew, and a column dropped and added again looks as before.
+        if self.tables[table].notes.is_empty() && self.tables[table].knows(event) {
             return Ok(());
         }
         let map = TableMap::parse(event)?;
