@@ -7,6 +7,7 @@ pub mod control;
 pub mod pipeline;
 pub mod telemetry;
 
+mod bounded;
 mod demo;
 mod memory;
 mod stdout;

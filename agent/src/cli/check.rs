@@ -12,6 +12,7 @@ use tidegate_transform_host::WasmTransform;
 
 use super::output::{json, line};
 use super::{Format, runtime};
+use crate::bounded::{MODULE_BYTES_MAX, read_bounded};
 use crate::config;
 use crate::config::resolve::{PipelineConfig, SinkKind, TransformConfig};
 use crate::pipeline;
@@ -92,7 +93,7 @@ fn verdict(pipeline: &PipelineConfig, subject: String, result: Result<String>) -
 /// Whether the module compiles, fits the contract and takes its configuration.
 fn module(pipeline: &PipelineConfig, transform: &TransformConfig) -> Verdict {
     let load = || {
-        let module = std::fs::read(&transform.module).map_err(|error| {
+        let module = read_bounded(&transform.module, MODULE_BYTES_MAX).map_err(|error| {
             Error::new(ErrorKind::Config, "the module cannot be read")
                 .with("path", transform.module.display())
                 .because(error)

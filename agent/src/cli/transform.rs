@@ -8,6 +8,7 @@ use tidegate_model::{Error, ErrorKind, Result};
 use tidegate_transform_host::encode::{World, encode};
 
 use super::output::talk;
+use crate::bounded::{MODULE_BYTES_MAX, read_bounded};
 
 #[derive(Debug, Subcommand)]
 pub(super) enum TransformCommand {
@@ -36,7 +37,7 @@ enum WorldArgument {
 
 pub(super) fn transform(command: &TransformCommand) -> Result<()> {
     let TransformCommand::Encode(EncodeArguments { core, out, world }) = command;
-    let module = fs::read(core).map_err(|error| {
+    let module = read_bounded(core, MODULE_BYTES_MAX).map_err(|error| {
         Error::new(ErrorKind::Config, format!("'{}' cannot be read", core.display())).because(error)
     })?;
     let world = world.map(|world| match world {

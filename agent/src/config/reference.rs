@@ -1,7 +1,12 @@
 //! `${env:NAME}` and `${file:PATH}`: values that do not stand in the file.
 
-use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
+
+use crate::bounded::read_bounded;
+
+/// Longest file that a reference may name.
+const SECRET_BYTES_MAX: u64 = 1 << 20;
 
 /// Where references lead.
 pub(super) struct References<'a> {
@@ -53,12 +58,13 @@ impl References<'_> {
             Some(("file", path)) => {
                 let path = self.path(path);
                 // Files of secrets end in a newline that is no part of them.
-                fs::read_to_string(&path).map(|text| text.trim_end_matches(['\r', '\n']).to_owned()).map_err(
-                    |error| {
+                read_bounded(&path, SECRET_BYTES_MAX)
+                    .and_then(|bytes| String::from_utf8(bytes).map_err(io::Error::other))
+                    .map(|text| text.trim_end_matches(['\r', '\n']).to_owned())
+                    .map_err(|error| {
                         let message = format!("'{}' cannot be read: {error}", path.display());
                         (message, "the path is relative to the pipeline's file".into())
-                    },
-                )
+                    })
             }
             _ => Err((
                 format!("'${{{reference}}}' is no reference"),
@@ -71,6 +77,7 @@ impl References<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::fs;
 
     #[test]
     fn references_are_replaced_once() {
@@ -89,6 +96,7 @@ mod tests {
             ("${vault:x}", Err("is no reference")),
             ("${env:USER_NAME", Err("no closing brace")),
             ("${file:missing}", Err("cannot be read")),
+            ("${file:/dev/zero}", Err("longer than 1048576 bytes")),
         ] {
             match (references.resolve(text), expected) {
                 (Ok(found), Ok(expected)) => assert_eq!(found, expected, "{text}"),

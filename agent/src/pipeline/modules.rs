@@ -17,6 +17,7 @@ use tidegate_transform_host::{Chain, Link, OnError as HostOnError, WasmTransform
 
 use super::run::Context;
 use super::transformer::Era;
+use crate::bounded::{MODULE_BYTES_MAX, read_bounded};
 use crate::config::resolve::{OnError, TransformConfig};
 
 /// What beside the module decides a transform's output, as it is kept.
@@ -62,7 +63,7 @@ pub(super) fn eras(context: &Context, offsets: &[&Offset]) -> Result<Vec<Era>> {
 
 fn keep(state: &State, transform: &TransformConfig) -> Result<ModuleUse> {
     let named = |e: Error| e.with("transform", &transform.name);
-    let bytes = std::fs::read(&transform.module).map_err(|e| {
+    let bytes = read_bounded(&transform.module, MODULE_BYTES_MAX).map_err(|e| {
         named(
             Error::new(ErrorKind::Config, "cannot read the module").with("path", transform.module.display()),
         )
