@@ -101,12 +101,12 @@ fn show_files(lake: &Lake, files: &[FileRecord], format: Format) -> Result<()> {
         return json(&files);
     }
     line(format_args!("below {}", lake.root().display()))?;
+    // The name begins with the table; positions are for programs and stand in the JSON.
     table(
-        ["table", "file", "rows", "bytes", "first position", "transforms"],
+        ["file", "rows", "bytes", "transforms"],
         files.iter().map(|file| {
-            let modules = file.modules.join(", ");
             let (rows, bytes) = (thousands(file.rows), thousands(file.bytes));
-            [file.table.clone(), file.key.clone(), rows, bytes, file.min.pos.clone(), modules]
+            [file.key.clone(), rows, bytes, file.modules.join(", ")]
         }),
     )
 }

@@ -51,7 +51,8 @@ pub(super) fn offsets(target: &Target, command: &OffsetsCommand) -> Result<()> {
 }
 
 fn show(target: &Target, format: Format) -> Result<()> {
-    let offsets = match target.client() {
+    let running = target.client();
+    let offsets = match running {
         Some(client) => client.get(&target.resource("offsets")?)?,
         None => stored(target)?,
     };
@@ -59,9 +60,13 @@ fn show(target: &Target, format: Format) -> Result<()> {
         return json(&offsets);
     }
     let or_none = |text: Option<String>| text.unwrap_or_else(|| "none yet".into());
+    // A checkpoint does not tell when a sink committed.
+    let last_commit = |ms| if running.is_some() { ago(ms) } else { "before the agent stopped".to_owned() };
     table(
         ["sink", "committed", "gtid", "last commit"],
-        offsets.into_iter().map(|o| [o.sink, or_none(o.committed), or_none(o.gtid), ago(o.last_commit_ms)]),
+        offsets
+            .into_iter()
+            .map(|o| [o.sink, or_none(o.committed), or_none(o.gtid), last_commit(o.last_commit_ms)]),
     )
 }
 

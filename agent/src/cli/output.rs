@@ -3,7 +3,8 @@
 use std::fmt::Display;
 use std::io::{self, Write};
 
-use comfy_table::{Table, presets::UTF8_FULL_CONDENSED};
+use comfy_table::{ContentArrangement, Table, presets::UTF8_FULL_CONDENSED};
+use console::Term;
 use serde::Serialize;
 use tidegate_model::{Error, ErrorKind, Result};
 
@@ -31,7 +32,8 @@ pub(crate) fn json(value: &impl Serialize) -> Result<()> {
     line(text)
 }
 
-/// Data for a person, in columns.
+/// Data for a person, in columns. On a terminal cells are wrapped so that a row fits;
+/// elsewhere (a file, `| grep`) a row stays one line.
 ///
 /// # Errors
 /// As [`line`].
@@ -41,6 +43,9 @@ pub(crate) fn table<const N: usize>(
 ) -> Result<()> {
     let mut table = Table::new();
     table.load_style(UTF8_FULL_CONDENSED);
+    if let Some((_, columns)) = Term::stdout().size_checked() {
+        table.set_content_arrangement(ContentArrangement::Dynamic).set_width(columns);
+    }
     table.set_header(header);
     for row in rows {
         table.add_row(row);
@@ -51,6 +56,12 @@ pub(crate) fn table<const N: usize>(
 /// A line of talk. It is lost when standard error is gone, and nobody misses it.
 pub(crate) fn talk(text: impl Display) {
     let _ = writeln!(io::stderr().lock(), "{text}");
+}
+
+/// A number of things: `1 chunk`, `2,000 rows`.
+pub(crate) fn count(number: u64, thing: &str) -> String {
+    let plural = if number == 1 { "" } else { "s" };
+    format!("{} {thing}{plural}", thousands(number))
 }
 
 /// A number with its thousands apart.
@@ -74,5 +85,6 @@ mod tests {
         for (number, text) in [(0, "0"), (999, "999"), (1000, "1,000"), (1_234_567, "1,234,567")] {
             assert_eq!(thousands(number), text);
         }
+        assert_eq!([count(1, "chunk"), count(2_000, "row")], ["1 chunk", "2,000 rows"]);
     }
 }

@@ -7,7 +7,7 @@ use std::time::Duration;
 use indicatif::{MultiProgress, ProgressBar, ProgressStyle};
 use tokio_util::sync::CancellationToken;
 
-use super::output::thousands;
+use super::output::count;
 use crate::pipeline::{Handle, TableStatus};
 
 const TERMINAL_PERIOD: Duration = Duration::from_millis(250);
@@ -62,8 +62,8 @@ impl Bars {
             let bar = ProgressBar::new_spinner().with_prefix(table.table.clone());
             self.progress.add(style.map(|style| bar.clone().with_style(style)).unwrap_or(bar))
         });
-        let rows = thousands(table.snapshot_rows);
-        bar.set_message(format!("{rows} rows in {} chunks", table.snapshot_chunks));
+        let (rows, chunks) = (count(table.snapshot_rows, "row"), count(table.snapshot_chunks, "chunk"));
+        bar.set_message(format!("{rows} in {chunks}"));
         bar.tick();
     }
 

@@ -7,7 +7,7 @@ use tidegate_model::Result;
 use tidegate_model::source::Journal;
 
 use super::Format;
-use super::output::{json, table};
+use super::output::{count, json, table};
 use super::target::Target;
 
 #[derive(Debug, Subcommand)]
@@ -69,10 +69,10 @@ fn table_name(change: &SchemaChangeRecord) -> String {
 }
 
 fn what(change: &SchemaChangeRecord) -> String {
-    let columns = change.after.columns.len();
+    let columns = count(change.after.columns.len() as u64, "column");
     match change.kind {
-        SchemaChangeKindRecord::Baseline => format!("found with {columns} columns"),
-        SchemaChangeKindRecord::Create => format!("created with {columns} columns"),
+        SchemaChangeKindRecord::Baseline => format!("found with {columns}"),
+        SchemaChangeKindRecord::Create => format!("created with {columns}"),
         SchemaChangeKindRecord::Alter => {
             let ops = change.ops.iter().map(|op| match op {
                 ColumnOpRecord::Add { name, .. } => format!("+ {name}"),

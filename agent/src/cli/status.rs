@@ -5,7 +5,7 @@ use std::time::{Duration, SystemTime, UNIX_EPOCH};
 use tidegate_model::Result;
 
 use super::Format;
-use super::output::{json, line, table, thousands};
+use super::output::{count, json, line, table, thousands};
 use super::target::Target;
 use crate::control::AgentStatus;
 use crate::pipeline::{PipelineStatus, State, TableStatus};
@@ -51,6 +51,9 @@ fn show(status: &PipelineStatus) -> Result<()> {
             [t.table.clone(), t.version.to_string(), snapshot(t), thousands(t.snapshot_rows), remark(t)]
         }),
     )?;
+    if status.sinks.is_empty() {
+        return line("no sink has committed in this run yet");
+    }
     let sinks = status.sinks.iter();
     table(
         ["sink", "committed", "gtid", "last commit", "events"],
@@ -83,7 +86,9 @@ pub(super) fn state_name(state: State) -> &'static str {
 fn snapshot(table: &TableStatus) -> String {
     match table.snapshot.as_str() {
         "none" => "none".into(),
-        state => format!("{state} (generation {}, {} chunks)", table.generation, table.snapshot_chunks),
+        state => {
+            format!("{state} (generation {}, {})", table.generation, count(table.snapshot_chunks, "chunk"))
+        }
     }
 }
 
