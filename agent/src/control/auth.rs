@@ -35,7 +35,8 @@ pub(super) async fn require_token(
     if allowed {
         return next.run(request).await;
     }
-    let hint = "send `Authorization: Bearer TOKEN` with the `token` of the agent's section";
+    let hint = "send `Authorization: Bearer TOKEN` with `agent.token` of the agent's file; \
+                a command takes it from TIDEGATE_TOKEN, or by `-c FILE` from the file";
     Refused::new(StatusCode::UNAUTHORIZED, "this call needs the agent's token", hint).into_response()
 }
 

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use axum::Json;
+use axum::extract::rejection::JsonRejection;
 use axum::extract::{Path, State};
 use axum::http::StatusCode;
 use serde::{Deserialize, Serialize};
@@ -109,11 +110,18 @@ pub(super) async fn schemas(
 pub(super) async fn snapshot(
     State(control): Shared,
     Path(name): Path<String>,
-    Json(request): Json<SnapshotRequest>,
+    request: Result<Json<SnapshotRequest>, JsonRejection>,
 ) -> Result<(StatusCode, Json<SnapshotRequest>), Refused> {
+    let Json(request) = request.map_err(not_understood)?;
     find(&control, &name)?.handle.snapshot(&request.table).await?;
     tracing::info!(pipeline = %name, table = %request.table, "snapshot requested");
     Ok((StatusCode::ACCEPTED, Json(request)))
+}
+
+/// A body that is not what the call takes.
+fn not_understood(rejection: JsonRejection) -> Refused {
+    let hint = "send `Content-Type: application/json` with {\"table\": \"schema.table\"}";
+    Refused::new(rejection.status(), rejection.body_text(), hint)
 }
 
 /// The pipeline of this name.

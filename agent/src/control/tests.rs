@@ -84,6 +84,8 @@ async fn writing_and_row_values_need_the_token() {
     assert!(!wrong.1.contains("secre\""), "{wrong:?}");
     // The token is right; the body is not said to be JSON.
     assert_eq!(right.0, 415);
+    let refusal: super::Failure = serde_json::from_str(&right.1).expect("a refusal in JSON");
+    assert!(refusal.hint.contains("application/json"), "{refusal:?}");
     assert_eq!(values.0, 404);
 }
 
