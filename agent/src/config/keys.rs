@@ -130,7 +130,8 @@ pub(super) fn check(node: &Node, path: &str, problems: &mut Problems) {
                 match ALL.iter().find(|key| key.path == place) {
                     None => unknown(&entry.key, path, entry.line, problems),
                     Some(Key { status: Status::NotYet, .. }) => {
-                        problems.unsupported(entry.line, format!("'{place}' is not yet supported"));
+                        let hint = "leave it out; the configuration reference tells what works";
+                        problems.unsupported(entry.line, format!("'{place}' is not yet supported"), hint);
                     }
                     Some(Key { status: Status::Opaque, .. }) => {}
                     Some(Key { status: Status::Built, .. }) => check(&entry.node, &place, problems),

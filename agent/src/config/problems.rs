@@ -27,13 +27,8 @@ impl Problems {
     }
 
     /// Notes something that is known but not built yet.
-    pub(super) fn unsupported(&mut self, line: u64, message: impl Into<String>) {
-        self.list.push(Problem {
-            line,
-            message: message.into(),
-            hint: "leave it out; the configuration reference tells what works".into(),
-            unsupported: true,
-        });
+    pub(super) fn unsupported(&mut self, line: u64, message: impl Into<String>, hint: &str) {
+        self.list.push(Problem { line, message: message.into(), hint: hint.into(), unsupported: true });
     }
 
     /// `Ok` when there are none, else one error that tells them all, a line each

@@ -31,6 +31,13 @@ pub(super) fn size(text: &str) -> Option<u64> {
     quantity(text, &SIZE_UNITS)
 }
 
+/// A number of bytes in the largest unit that it is a whole number of.
+pub(super) fn shown(bytes: u64) -> String {
+    let whole = |(_, factor): &&(&str, u64)| bytes > 0 && bytes.is_multiple_of(*factor);
+    let (unit, factor) = SIZE_UNITS[..4].iter().rfind(whole).unwrap_or(&SIZE_UNITS[0]);
+    format!("{} {unit}", bytes / factor)
+}
+
 fn quantity(text: &str, units: &[(&str, u64)]) -> Option<u64> {
     let digits = text.find(|c: char| !c.is_ascii_digit())?;
     let (number, unit) = text.split_at(digits);
@@ -41,6 +48,15 @@ fn quantity(text: &str, units: &[(&str, u64)]) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn sizes_are_shown_as_people_write_them() {
+        for (bytes, text) in
+            [(0, "0 B"), (1_025, "1025 B"), (64 << 10, "64 KiB"), (16 << 20, "16 MiB"), (1 << 40, "1024 GiB")]
+        {
+            assert_eq!(shown(bytes), text);
+        }
+    }
 
     #[test]
     fn durations() {

@@ -138,7 +138,8 @@ impl<'a> Section<'a> {
                 }
             },
             Some(("s3" | "gs" | "gcs" | "az" | "azblob" | "abfs" | "abfss" | "hdfs", _)) => {
-                self.unsupported(line, format!("'{place}': a store other than `file:` is not yet supported"));
+                let message = format!("'{place}': a store other than `file:` is not yet supported");
+                self.unsupported(line, message, "write file:PATH");
                 None
             }
             _ => {
@@ -178,12 +179,8 @@ impl<'a> Section<'a> {
         let bytes = self.quantity(key, "a size", quantity::SIZE_FORM, quantity::size)?;
         if !(least..=most).contains(&bytes) {
             let line = self.node(key).map_or(self.line, |node| node.line);
-            let message = format!(
-                "'{}' must be from {} KiB to {} MiB",
-                self.path_of(key),
-                least.div_ceil(1 << 10),
-                most >> 20
-            );
+            let (least, most) = (quantity::shown(least), quantity::shown(most));
+            let message = format!("'{}' must be from {least} to {most}", self.path_of(key));
             self.problem(line, message, "");
         }
         Some(bytes)
@@ -197,14 +194,15 @@ impl<'a> Section<'a> {
             return Some(*value);
         }
         let place = self.path_of(key);
+        let names: Vec<&str> = words.iter().map(|(name, _)| *name).collect();
+        let known = format!("write {}", names.join(", or "));
         if later.contains(&word.as_str()) {
-            self.unsupported(node.line, format!("'{place}: {word}' is not yet supported"));
+            self.unsupported(node.line, format!("'{place}: {word}' is not yet supported"), &known);
             return None;
         }
-        let names: Vec<&str> = words.iter().map(|(name, _)| *name).collect();
         let hint = match super::nearest::nearest(&word, &names) {
             Some(near) => format!("did you mean '{near}'?"),
-            None => format!("write {}", names.join(", or ")),
+            None => known,
         };
         // As it was written: what a reference led to may be a secret in the wrong place.
         let written = match &node.value {
@@ -221,8 +219,8 @@ impl<'a> Section<'a> {
     }
 
     /// Notes something that is not built yet.
-    pub(super) fn unsupported(&self, line: u64, message: impl Into<String>) {
-        self.reader.problems.borrow_mut().unsupported(line, message);
+    pub(super) fn unsupported(&self, line: u64, message: impl Into<String>, hint: &str) {
+        self.reader.problems.borrow_mut().unsupported(line, message, hint);
     }
 
     /// The text of a node that stands at or below `key`.

@@ -241,7 +241,7 @@ fn a_value_of_another_kind_is_told() {
         &["4: 'transforms[].config' must be a map, not a list"],
     );
     check_line("agent: { memory: lots }", &["4: 'agent.memory' must be a size (hint: write a whole number"]);
-    check_line("agent: { memory: 1KiB }", &["4: 'agent.memory' must be from 16384 KiB to"]);
+    check_line("agent: { memory: 1KiB }", &["4: 'agent.memory' must be from 16 MiB to 1024 GiB"]);
     check_source("port: 0", &["2: 'source.port' must be a whole number from 1 to 65535"]);
     check_source("port: 99999", &["2: 'source.port' must be a whole number from 1 to 65535"]);
     check_source("server_id: -1", &["2: 'source.server_id' must be a whole number from 1 to"]);
