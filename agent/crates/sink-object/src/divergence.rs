@@ -20,8 +20,8 @@ pub(crate) fn divergence(state: &LogState, target: &TableName) -> Option<String>
     let table = target.to_string().replace(char::is_control, "?");
     (!mended).then(|| {
         format!(
-            "the change to v{} rewrote rows at the source without events, so rows not changed since \
-             may differ; `tidegate snapshot {table}` mends it",
+            "rows from before v{} may differ from those that the source and the transforms of today would \
+             give, because that change sent no events for them; `tidegate snapshot {table}` mends it",
             last.change.after.target_version
         )
     })
