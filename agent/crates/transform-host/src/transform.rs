@@ -269,10 +269,9 @@ impl WasmTransform {
                 Some(selected.build(&batch, guest, output.clone(), tally.computed, module)?)
             }
         };
-        let park = tally.park.map(|park| Park {
-            message: format!("the transform {} {}", self.name, park.message),
-            ..park
-        });
+        let park = tally
+            .park
+            .map(|park| Park { message: format!("the transform {} {}", self.name, park.message), ..park });
         Ok(Transformed { batch, origin, refused, dropped, park })
     }
 
