@@ -112,6 +112,22 @@ fn keys_are_compared_by_the_server() {
 }
 
 #[test]
+fn a_chunk_that_turns_out_too_large_is_planned_anew() {
+    let database = MariaDb::shared().database("large_rows");
+    // The server's statistics know nothing of rows that were just written.
+    database.session().run(
+        "create table t (id int primary key, b longblob);
+         insert into t select seq, repeat('x', 12000000) from seq_1_to_4",
+    );
+    let pipeline = Pipeline::new(&database).parquet();
+    let agent = pipeline.start();
+    agent.wait_for_snapshot();
+    agent.stop();
+    let (chunks, done) = chunks(&pipeline);
+    assert!(done && chunks > 1, "{chunks} chunks");
+}
+
+#[test]
 fn tables_without_a_key_are_parked_with_the_way_out() {
     let database = MariaDb::shared().database("keyless");
     let mut session = database.session();

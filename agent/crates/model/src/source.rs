@@ -85,7 +85,7 @@ pub struct DdlNote {
 /// What a source keeps between runs. Implemented by the state folder; every
 /// write is durable when the call returns. Calls block for one disk flush.
 pub trait Journal: Send + Sync {
-    /// Keeps a chunk's bounds; before the chunk is read.
+    /// Keeps a chunk's bounds; before its rows are handed out.
     ///
     /// # Errors
     /// When the state folder cannot be written.

@@ -1,8 +1,8 @@
-//! Bounds of snapshot chunks, fixed before the chunk is read.
+//! Bounds of snapshot chunks, fixed before the chunk is handed out.
 //!
 //! A chunk that is read again after a crash must hold the rows of the same keys,
 //! or a sink that has it and one that has not would disagree about what it was.
-//! So its bounds are durable before the read. Which chunks are finished is not
+//! So its bounds are durable before a sink gets a row of it. Which chunks are finished is not
 //! kept here: that is part of each sink's offset.
 
 use redb::{ReadableTable, WriteTransaction};

@@ -4,8 +4,9 @@
 //! A SELECT and a place in the log read before or after it do not fit together;
 //! a consistent view with its own place does. So, per chunk:
 //!
-//! 1. The chunk's bounds are fixed and made durable (a chunk read again has the
-//!    same rows' keys).
+//! 1. The chunk's bounds are chosen. They become durable before its rows are
+//!    handed out (a chunk handed out again has the same rows' keys), not before
+//!    they are read: one that turns out too large is planned anew.
 //! 2. Between two transactions the stream stops, at Q, and notes the keys of
 //!    every row that it hands out from there on.
 //! 3. A view is opened whose place H covers Q, and told. The stream goes on
@@ -287,9 +288,6 @@ impl Snapshots {
             PlanOutcome::Chunk(planned) => {
                 current.rows = Some(planned.rows);
                 current.ceiling = Some(planned.ceiling.clone());
-                if !current.kept {
-                    self.journal.plan_chunk(&planned.plan)?;
-                }
                 self.state = State::Planned(planned);
             }
             PlanOutcome::Done => {
@@ -363,6 +361,9 @@ impl Snapshots {
                     self.restructure(assembler, table, &chunk.catalog)?;
                 } else if let Some(noted) = noted {
                     let rows = chunk.rows.map(|rows| untouched(&rows, &noted)).transpose()?.flatten();
+                    if !current.kept {
+                        self.journal.plan_chunk(plan)?;
+                    }
                     emit(assembler, plan, rows, out);
                 }
             }
