@@ -27,7 +27,7 @@ help: ## Show this list
 demo: ## Watch a database's changes arrive in a lake of files (KEEP=1 leaves it running)
 	@echo 'This builds the agent and a WebAssembly transform, starts a private MariaDB in a temporary'
 	@echo 'folder, and follows a small shop from its tables into a lake of Parquet and JSON-lines files.'
-	@echo 'The first run takes 15 to 30 minutes on two cores, nearly all of it compiling; the next, seconds.'
+	@echo 'The first run takes 12 to 25 minutes on two cores, nearly all of it compiling; the next, seconds.'
 	@$(MAKE) build
 	@$(AGENT) demo
 

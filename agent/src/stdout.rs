@@ -1,7 +1,7 @@
 //! A sink for people: each event a line of JSON on standard output.
 //!
-//! It keeps no record. A new process starts as if nothing had been delivered,
-//! so it is at least once, and nothing resumes from it.
+//! It keeps no record; the agent's checkpoint stands in for it, and it is at
+//! least once: what was printed after the last checkpoint is printed again.
 
 use std::io::{self, Write};
 
@@ -63,6 +63,10 @@ impl Sink for StdoutSink {
 
     fn uncommitted_bytes(&self) -> u64 {
         0
+    }
+
+    fn keeps_record(&self) -> bool {
+        false
     }
 }
 

@@ -62,7 +62,7 @@ pub(super) fn sinks(context: &Context) -> Result<Vec<Assembled>> {
             sink_type: sink.kind.type_name(),
             sink: built,
             policy: policy(config, interval, bytes),
-            in_state_folder: false,
+            in_state_folder: matches!(sink.kind, SinkKind::Stdout),
         });
     }
     Ok(sinks)

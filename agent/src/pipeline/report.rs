@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
-use tidegate_model::sink::Commit;
+use tidegate_model::sink::{Commit, Recovered};
 use tidegate_model::{
     ChangeBatch, DeadLetter, ExistingRows, Offset, Operation, SnapshotMark, TableName, TableVersion,
     TargetChange,
@@ -89,8 +89,26 @@ impl Board {
                 }
                 entry.parked = offset.held.get(&table.uid).map(|held| held.message.clone());
             }
+            // A table that was parked before its first version is nowhere else.
+            for (uid, held) in &offset.held {
+                if let Some(name) = offset.tables.get(uid) {
+                    table_entry(s, name).parked = Some(held.message.clone());
+                }
+            }
         });
         self.count_tables();
+    }
+
+    /// What a sink has at the start of a run.
+    pub(super) fn recovered(&self, sink: &str, recovered: &Recovered) {
+        self.update(|s| {
+            s.dead_letters = s.dead_letters.max(recovered.dead_letters);
+            let entry = sink_entry(s, sink);
+            if let Some(offset) = &recovered.offset {
+                entry.committed = Some(offset.scanned.log.to_string());
+                entry.gtid = Some(offset.scanned.gtid.to_string());
+            }
+        });
     }
 
     /// A batch left the source.
@@ -171,7 +189,7 @@ impl Board {
     /// Rows of a target differ from the source's until the table is snapshotted.
     pub(super) fn diverges(&self, source: &TableName) {
         let message = format!(
-            "a schema change rewrote rows without events; run `tidegate snapshot {source}` to deliver them again"
+            "rows at the target are not what the source has now; run `tidegate snapshot {source}` to deliver them again"
         );
         tracing::warn!(table = %source, "target diverges: {message}");
         self.update(|s| table_entry(s, source).diverges = Some(message));

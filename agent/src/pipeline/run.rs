@@ -60,7 +60,7 @@ pub(super) async fn run(context: &Context, requests: &mut mpsc::Receiver<Request
     let registry =
         Arc::new(Registry::open(&context.state.folder().join("registry.redb"), &context.config.name)?);
     let mut sinks = recover(context).await?;
-    let (source, offset) = open(context, &mut sinks).await?;
+    let (source, offset) = open(context, &registry, &mut sinks).await?;
     let offset = Arc::new(offset);
     begin(&mut sinks, &offset).await?;
     let offsets: Vec<&Offset> = sinks.iter().filter_map(|s| s.recovered.offset.as_ref()).collect();
@@ -69,6 +69,9 @@ pub(super) async fn run(context: &Context, requests: &mut mpsc::Receiver<Request
     memory::trim();
     let tables = source.tables();
     context.board.tables(&tables, &offset);
+    for ready in &sinks {
+        context.board.recovered(&ready.name, &ready.recovered);
+    }
     for table in tables.iter().filter(|t| sinks.iter().any(|s| s.recovered.diverging.contains(&t.uid))) {
         context.board.diverges(&table.name);
     }
@@ -147,8 +150,12 @@ async fn recover(context: &Context) -> Result<Vec<Ready>> {
 }
 
 /// Decides where to start, checks the source and opens it there.
-async fn open(context: &Context, sinks: &mut [Ready]) -> Result<(Box<dyn Source>, Offset)> {
-    let (start, fresh) = start(context, sinks)?;
+async fn open(
+    context: &Context,
+    registry: &Registry,
+    sinks: &mut [Ready],
+) -> Result<(Box<dyn Source>, Offset)> {
+    let (start, fresh) = start(context, registry, sinks)?;
     let mut source = assembly::source(&context.config, context.state.server_id())?;
     report_findings(&source.preflight().await?)?;
     if let Start::Resume(offset) = &start {
@@ -164,10 +171,16 @@ async fn open(context: &Context, sinks: &mut [Ready]) -> Result<(Box<dyn Source>
 /// The decision of `tidegate_state`'s recovery, carried out: a lost state folder
 /// learns uids and versions from the sinks, and each sink its standing offset.
 /// The second value: the state folder knows no start yet.
-fn start(context: &Context, sinks: &mut [Ready]) -> Result<(Start, bool)> {
+fn start(context: &Context, registry: &Registry, sinks: &mut [Ready]) -> Result<(Start, bool)> {
     let checkpoint = context.state.last_checkpoint()?;
     for ready in sinks.iter_mut().filter(|s| !s.sink.keeps_record()) {
-        ready.recovered.offset = checkpoint.as_ref().and_then(|c| c.sinks.get(&*ready.name)).cloned();
+        let Some(checkpoint) = &checkpoint else { continue };
+        ready.recovered = Recovered {
+            offset: checkpoint.sinks.get(&*ready.name).cloned(),
+            dead_letters: checkpoint.dead_letters,
+            targets: registry.targets(&ready.name)?.into_iter().map(|t| (t.name.clone(), t)).collect(),
+            ..Recovered::default()
+        };
     }
     let known = Known {
         checkpoint: checkpoint.as_ref(),

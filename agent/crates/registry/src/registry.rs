@@ -3,6 +3,8 @@
 use std::fmt;
 use std::path::Path;
 
+use redb::ReadableTable;
+use tidegate_format::record;
 use tidegate_model::{Result, TableName, TableVersion, TargetChange, TargetVersion};
 
 use crate::plan::{Cause, Previous, change_id, plan_target};
@@ -81,6 +83,24 @@ impl Registry {
             let targets = transaction.open_table(TARGETS).map_err(failed)?;
             let record: Option<TargetRecord> = get(&targets, key(sink, target))?;
             record.map(|record| TargetVersion::try_from(&record.current)).transpose()
+        })
+    }
+
+    /// All targets of a sink as they stand: for a sink that keeps no record.
+    ///
+    /// # Errors
+    /// `Storage`, `Corrupt`.
+    pub fn targets(&self, sink: &str) -> Result<Vec<TargetVersion>> {
+        self.storage.read(|transaction| {
+            let mut current = Vec::new();
+            for entry in transaction.open_table(TARGETS).map_err(failed)?.iter().map_err(failed)? {
+                let (key, bytes) = entry.map_err(failed)?;
+                if key.value().0 == sink {
+                    let record: TargetRecord = record::decode(bytes.value())?;
+                    current.push(TargetVersion::try_from(&record.current)?);
+                }
+            }
+            Ok(current)
         })
     }
 }
