@@ -114,7 +114,8 @@ fn an_unknown_key_with_its_line_and_the_nearest_one() {
     let (code, said) = check(&pipeline, &file);
     assert_eq!(code, Some(2), "{said}");
     assert_says(&said, &["'hartbeat'", "'heartbeat'", &format!(":{line}")]);
-    let (code, said) = check(&pipeline, &changed(&pipeline, "tls: disable", "snapshot: { mode: earliest }"));
+    let (code, said) =
+        check(&pipeline, &changed(&pipeline, "heartbeat: 200ms", "snapshot: { mode: earliest }"));
     assert_eq!(code, Some(2), "{said}");
     assert_says(&said, &["earliest", "not yet supported"]);
 }
@@ -122,7 +123,7 @@ fn an_unknown_key_with_its_line_and_the_nearest_one() {
 #[test]
 fn several_problems_at_once() {
     let pipeline = one_row("several_problems");
-    let file = changed(&pipeline, "tls: disable", "tls: sometimes\n  prot: 1");
+    let file = changed(&pipeline, "heartbeat: 200ms", "tls: sometimes\n  prot: 1");
     let (code, said) = check(&pipeline, &file);
     assert_eq!(code, Some(2), "{said}");
     assert_says(&said, &["'prot'", "'port'", "sometimes"]);
@@ -282,4 +283,23 @@ impl Drop for Mount {
     fn drop(&mut self) {
         let _ = Command::new("umount").arg(&self.0).status();
     }
+}
+
+#[test]
+fn a_row_over_the_bound_parks_its_table_only() {
+    let database = MariaDb::shared().database("long_row");
+    let mut session = database.session();
+    session.run("create table t (id int primary key); create table big (id int primary key, b longblob)");
+    let pipeline = Pipeline::new(&database).parquet();
+    let agent = pipeline.start();
+    agent.wait_for_snapshot();
+    session.run("insert into big values (1, 'small')");
+    session.run("insert into big values (2, repeat('x', 70000000)); insert into t values (1)");
+    let cause = agent.wait_for_table("long_row.big", "parked");
+    assert_says(&cause, &["64 MiB", "tidegate snapshot"]);
+    agent.wait_for_position(&database.position());
+    agent.stop();
+    let lake = pipeline.lake();
+    assert_eq!(lake.pyarrow(&lake.globbed_files("long_row.t")).rows.len(), 1);
+    assert_eq!(lake.pyarrow(&lake.globbed_files("long_row.big")).rows.len(), 1);
 }

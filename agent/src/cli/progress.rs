@@ -57,13 +57,24 @@ impl Bars {
             return;
         }
         let bar = self.by_table.entry(key).or_insert_with(|| {
-            // Nobody counts the rows beforehand: on a large table that takes as long as reading them.
-            let style = ProgressStyle::with_template("{spinner} snapshot of {prefix}: {msg}, {elapsed}");
             let bar = ProgressBar::new_spinner().with_prefix(table.table.clone());
+            let template = match table.snapshot_rows_expected {
+                Some(_) => "snapshot of {prefix} [{bar:30}] {msg}, {elapsed}",
+                None => "{spinner} snapshot of {prefix}: {msg}, {elapsed}",
+            };
+            let style = ProgressStyle::with_template(template).map(|style| style.progress_chars("=> "));
             self.progress.add(style.map(|style| bar.clone().with_style(style)).unwrap_or(bar))
         });
         let (rows, chunks) = (count(table.snapshot_rows, "row"), count(table.snapshot_chunks, "chunk"));
-        bar.set_message(format!("{rows} in {chunks}"));
+        match table.snapshot_rows_expected {
+            // The server's statistics are an estimate: a bar that is full may go on for a while.
+            Some(expected) => {
+                bar.set_length(expected.max(table.snapshot_rows).max(1));
+                bar.set_position(table.snapshot_rows);
+                bar.set_message(format!("{rows} of about {}", count(expected, "row")));
+            }
+            None => bar.set_message(format!("{rows} in {chunks}")),
+        }
         bar.tick();
     }
 

@@ -1,7 +1,7 @@
 //! Where the stages tell what they did: status, metrics and the checkpointer
 //! hear it from here, so that no stage knows who listens.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
@@ -97,6 +97,15 @@ impl Board {
             }
         });
         self.count_tables();
+    }
+
+    /// About how many rows the tables have.
+    pub(super) fn expected(&self, rows: &BTreeMap<TableName, u64>) {
+        self.update(|s| {
+            for (name, rows) in rows {
+                table_entry(s, name).snapshot_rows_expected = Some(*rows);
+            }
+        });
     }
 
     /// What a sink has at the start of a run.

@@ -60,7 +60,7 @@ pub(super) async fn run(context: &Context, requests: &mut mpsc::Receiver<Request
     let registry =
         Arc::new(Registry::open(&context.state.folder().join("registry.redb"), &context.config.name)?);
     let mut sinks = recover(context).await?;
-    let (source, offset) = open(context, &registry, &mut sinks).await?;
+    let (mut source, offset) = open(context, &registry, &mut sinks).await?;
     let offset = Arc::new(offset);
     begin(&mut sinks, &offset).await?;
     let offsets: Vec<&Offset> = sinks.iter().filter_map(|s| s.recovered.offset.as_ref()).collect();
@@ -76,6 +76,9 @@ pub(super) async fn run(context: &Context, requests: &mut mpsc::Receiver<Request
         context.board.diverges(&table.name);
     }
     let snapshotting = offset.snapshot.values().any(|s| !s.done);
+    if tables.iter().any(|t| offset.snapshot.get(&t.uid).is_none_or(|s| !s.done)) {
+        context.board.expected(&source.rows_expected().await?);
+    }
     context.board.set_state(if snapshotting { status::State::Snapshotting } else { status::State::Running });
     context.board.update(|s| s.error = None);
 

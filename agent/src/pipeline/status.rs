@@ -71,6 +71,10 @@ pub struct TableStatus {
     pub snapshot_chunks: u64,
     /// Rows of the running snapshot that are delivered.
     pub snapshot_rows: u64,
+    /// About how many rows the table had when the run began, by the server's
+    /// statistics; `None` when it does not tell, or no snapshot was due.
+    #[serde(default)]
+    pub snapshot_rows_expected: Option<u64>,
     /// Why the table is parked, with the way out.
     pub parked: Option<String>,
     /// Why rows in the target differ from the source, with the way out.

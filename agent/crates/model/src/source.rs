@@ -1,5 +1,6 @@
 //! Contract of a source: preflight, then an ordered flow of segments.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use async_trait::async_trait;
@@ -181,6 +182,13 @@ pub trait Source: Send {
 
     /// The current version of every captured table, after [`open`](Self::open).
     fn tables(&self) -> Vec<Arc<TableVersion>>;
+
+    /// About how many rows the captured tables have, from the server's own
+    /// statistics: for a progress bar, and nothing else. Tables may be missing.
+    ///
+    /// # Errors
+    /// When the server cannot be asked.
+    async fn rows_expected(&mut self) -> Result<BTreeMap<TableName, u64>>;
 
     /// The next segment; waits while the source is idle, at most one heartbeat.
     /// `None`: the source is done (`snapshot_only`).

@@ -119,6 +119,17 @@ pub(crate) async fn captured(
 type ColumnRow =
     (String, String, Option<String>, Option<String>, Option<u64>, String, Option<String>, String, String);
 
+/// About how many rows each table has: InnoDB's estimate, often off by half.
+pub(crate) async fn row_estimates(connection: &mut Connection) -> Result<Vec<(TableName, u64)>> {
+    let rows: Vec<(String, String, u64)> = connection
+        .rows(
+            "SELECT TABLE_SCHEMA, TABLE_NAME, TABLE_ROWS FROM information_schema.TABLES \
+             WHERE TABLE_ROWS IS NOT NULL",
+        )
+        .await?;
+    Ok(rows.into_iter().map(|(schema, table, rows)| (TableName::new(schema, table), rows)).collect())
+}
+
 /// One table; `None` when there is none of that name.
 pub(crate) async fn read(connection: &mut Connection, name: &TableName) -> Result<Option<CatalogTable>> {
     read_table(connection, name).await.map_err(|e| e.during("read the catalog").with("table", name))

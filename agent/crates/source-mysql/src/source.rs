@@ -3,13 +3,13 @@
 //! One loop, one caller. Everything that it waits for may be given up half-way:
 //! what has been read lies in `self`, and the next call goes on with it.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::sync::Arc;
 use std::time::Duration;
 
 use async_trait::async_trait;
 use tidegate_model::source::{Finding, Journal, Source, SourceRequest, Start};
-use tidegate_model::{Error, ErrorKind, Offset, Result, Segment, TableVersion};
+use tidegate_model::{Error, ErrorKind, Offset, Result, Segment, TableName, TableVersion};
 use tokio::time::Instant;
 
 use crate::assembler::Assembler;
@@ -92,6 +92,14 @@ impl Source for MariaDbSource {
     fn tables(&self) -> Vec<Arc<TableVersion>> {
         let states = self.running.iter().flat_map(|running| running.assembler.tables().all());
         states.filter_map(|state| state.version.clone()).collect()
+    }
+
+    async fn rows_expected(&mut self) -> Result<BTreeMap<TableName, u64>> {
+        let (config, running) = self.running()?;
+        let mut connection = running.catalog(config).await?;
+        let estimates = catalog::row_estimates(&mut connection).await?;
+        running.catalog = Some(connection);
+        Ok(estimates.into_iter().filter(|(name, _)| config.captures(name)).collect())
     }
 
     async fn next(&mut self) -> Result<Option<Segment>> {

@@ -33,7 +33,7 @@ use tidegate_model::{
 
 use self::cuts::Cuts;
 use crate::binlog::{Decoder, Event, GtidEvent, RawEvent, RowsEvent, TableMap};
-use crate::codec::RowsDecoded;
+use crate::codec::{ROW_BYTES_MAX, RowsDecoded};
 use crate::config::SourceConfig;
 use crate::history::History;
 use crate::keys;
@@ -45,6 +45,9 @@ const NOTED_KEYS_MAX: usize = 1_000_000;
 /// Why a table with rows that were logged in part cannot go on.
 const PARTIAL: &str = "has rows that a session logged in part (binlog_row_image is not FULL), so that nobody can \
                        tell their other columns";
+
+/// Why a table with a row over the agent's bound cannot go on.
+const TOO_LONG: &str = "has a row of more than 64 MiB, which is longer than the agent takes";
 
 /// The transaction that is being read.
 #[derive(Debug)]
@@ -311,6 +314,15 @@ impl Assembler {
         if state.version.as_ref().is_some_and(|version| rows.is_partial(&version.key)) {
             // A session can choose so. What is missing is in no later event either.
             let message = way_out(&state.name, PARTIAL);
+            self.park(table, message);
+            return Ok(());
+        }
+        // An event of several rows is far shorter, so this is the exception.
+        if rows.images.len() > ROW_BYTES_MAX
+            && let Some(layout) = &state.layout
+            && layout.codec.longest_image(rows)? > ROW_BYTES_MAX
+        {
+            let message = way_out(&state.name, TOO_LONG);
             self.park(table, message);
             return Ok(());
         }

@@ -122,6 +122,28 @@ impl TableCodec {
         Ok(decoded)
     }
 
+    /// Bytes of the longest image of an event: a table whose rows are over
+    /// [`ROW_BYTES_MAX`] is parked before anything of the event is taken.
+    ///
+    /// # Errors
+    /// `Corrupt` when the images are not those of the map.
+    pub fn longest_image(&self, rows: &RowsEvent<'_>) -> Result<usize> {
+        let first = Present::new(rows.present, rows.width);
+        let second = Present::new(rows.present_after, rows.width);
+        if rows.width != self.cells.len() || first.count + second.count == 0 {
+            return Err(self.fail(TOO_FEW.into()));
+        }
+        let (mut bytes, mut longest) = (Bytes(&rows.images), 0);
+        while !bytes.is_empty() {
+            for present in std::iter::once(&first).chain((rows.kind == RowsKind::Update).then_some(&second)) {
+                let before = bytes.0.len();
+                self.skip_image(present, &mut bytes).map_err(|fault| self.fail(fault))?;
+                longest = longest.max(before - bytes.0.len());
+            }
+        }
+        Ok(longest)
+    }
+
     /// Appends one image, a cell to every column.
     #[inline]
     fn append_image(
