@@ -90,6 +90,8 @@ struct Current {
     ceiling: Option<Vec<String>>,
     /// The plan comes from an earlier run, so its bounds stand.
     kept: bool,
+    /// The table's version when the plan, and with it the catalog, was read.
+    planned_at: Option<u64>,
 }
 
 /// The snapshots that are still to be taken, one chunk at a time.
@@ -248,7 +250,8 @@ impl Snapshots {
             }
             tracing::info!(table = %assembler.tables()[table].name, generation = progress.generation, "snapshot started");
             let generation = progress.generation;
-            self.current = Some(Current { table, generation, rows: None, ceiling: None, kept: false });
+            self.current =
+                Some(Current { table, generation, rows: None, ceiling: None, kept: false, planned_at: None });
         }
         self.next_chunk(assembler, false)
     }
@@ -264,6 +267,7 @@ impl Snapshots {
         // A plan for another lower bound is not about this chunk.
         let kept = kept.filter(|plan| plan.lower == progress.upper && !oversized);
         current.kept = kept.is_some();
+        current.planned_at = state.version.as_ref().map(|version| version.version);
         let plan = kept.unwrap_or(ChunkPlan {
             table: state.uid,
             generation: current.generation,
@@ -354,11 +358,16 @@ impl Snapshots {
         let table = current.table;
         let noted = assembler.noted_keys(table);
         let mut oversized = false;
+        let known = assembler.tables()[table].version.as_ref().map(|version| version.version);
+        // When the log has shown another version since, the plan's catalog may be older than
+        // that one, and taking it over would undo the change: the chunk is planned again.
+        let outdated = known != current.planned_at;
         match outcome {
             ReadOutcome::Rows(chunk) => {
-                let known = assembler.tables()[table].version.as_ref().map(|version| version.version);
                 if assembler.is_reshuffled(table) || known != Some(chunk.version) {
-                    self.restructure(assembler, table, &chunk.catalog)?;
+                    if !outdated {
+                        self.restructure(assembler, table, &chunk.catalog)?;
+                    }
                 } else if let Some(noted) = noted {
                     let rows = chunk.rows.map(|rows| untouched(&rows, &noted)).transpose()?.flatten();
                     if !current.kept {
@@ -367,8 +376,8 @@ impl Snapshots {
                     emit(assembler, plan, rows, out);
                 }
             }
-            ReadOutcome::Differs(catalog) => self.restructure(assembler, table, &catalog)?,
-            ReadOutcome::Changed => {}
+            ReadOutcome::Differs(catalog) if !outdated => self.restructure(assembler, table, &catalog)?,
+            ReadOutcome::Differs(_) | ReadOutcome::Changed => {}
             ReadOutcome::TooLarge(rows) => {
                 current.rows = Some((rows / 2).max(1));
                 oversized = true;
