@@ -56,7 +56,7 @@ pub(super) fn eras(context: &Context, offsets: &[&Offset]) -> Result<Vec<Era>> {
     // Of two that begin at one place the later one counts: nothing came between them.
     let mut eras: BTreeMap<TxPosition, Era> = BTreeMap::new();
     for entry in &table[first..] {
-        eras.insert(entry.from, Era { from: entry.from, chain: load(context, &entry.chain)? });
+        eras.insert(entry.from, Era::new(entry.from, load(context, &entry.chain)?));
     }
     Ok(eras.into_values().collect())
 }

@@ -28,6 +28,16 @@ use super::split::split;
 pub(super) struct Era {
     pub(super) from: TxPosition,
     pub(super) chain: Chain,
+    /// `__module` of the chain.
+    module: Arc<str>,
+}
+
+impl Era {
+    pub(super) fn new(from: TxPosition, chain: Chain) -> Self {
+        let modules: Vec<&str> = chain.modules().map(AsRef::as_ref).collect();
+        let module = modules.join(",").into();
+        Self { from, chain, module }
+    }
 }
 
 pub(super) struct Transformer {
@@ -233,8 +243,7 @@ impl Transformer {
                 .with("table", &table.name)
                 .with("version", table.version)
         })?;
-        let Era { from, chain } = &self.eras[era];
-        let modules: Vec<&str> = chain.modules().map(AsRef::as_ref).collect();
-        Ok(Origin { change, module: modules.join(",").into(), era: *from })
+        let Era { from, module, .. } = &self.eras[era];
+        Ok(Origin { change, module: module.clone(), era: *from })
     }
 }

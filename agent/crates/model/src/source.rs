@@ -54,16 +54,6 @@ pub struct ChunkPlan {
     pub upper: Vec<String>,
 }
 
-/// A table version with the change that made it, as recorded.
-#[derive(Debug, Clone, PartialEq)]
-pub struct RecordedChange {
-    /// The change.
-    pub change: Arc<SchemaChange>,
-    /// First position that its rows can have. Same as `change.position`, except
-    /// that a change detected late still starts at its DDL.
-    pub from: crate::TxPosition,
-}
-
 /// A DDL of a captured table that was read from the log. What it did shows in
 /// the table's next rows, which may come after a restart; its text then still
 /// tells a rename from a drop with an add.
